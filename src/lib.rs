@@ -1,0 +1,8 @@
+//! Live dense mapping from a single camera with GCTStream (LingBot-Map) on ONNX Runtime.
+
+pub mod camera;
+pub mod geometry;
+pub mod map;
+pub mod network;
+pub mod runtime;
+pub mod stream;
