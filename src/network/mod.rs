@@ -1,1 +1,4 @@
+//! The GCTStream network: its sizes, its weights and its graph.
 
+pub mod checkpoint;
+pub mod config;
