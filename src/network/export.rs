@@ -1,0 +1,245 @@
+//! From a checkpoint to a folder that ONNX Runtime can run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::aggregator;
+use super::camera_head;
+use super::checkpoint::{CheckpointError, TensorReport, TensorSource};
+use super::config::{ConfigError, NetworkConfig};
+use super::dpt_head::{self, DenseHead};
+use super::grid::{PATCH_SIZE, PatchGrid, SPECIAL_TOKENS};
+use super::inputs::{self, StepInputs};
+use super::layers::Net;
+use super::manifest::{
+    CacheLayout, DEPTH_GRAPH, FORMAT, FileInfo, MANIFEST, Manifest, POINTS_GRAPH, Precision,
+    STEP_GRAPH, WEIGHTS,
+};
+use super::onnx::{GraphBuilder, WeightFile};
+
+/// Why a model could not be exported. Nothing is left in the output folder then.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(transparent)]
+    InvalidConfig(#[from] ConfigError),
+    #[error("the checkpoint does not fit the configuration: {0}")]
+    Incomplete(TensorReport),
+    #[error("the checkpoint has no tensor `{0}`")]
+    MissingTensor(String),
+    #[error("tensor `{name}` has shape {found:?}, expected {expected:?}")]
+    WrongShape {
+        name: String,
+        found: Vec<usize>,
+        expected: Vec<usize>,
+    },
+    #[error("the exporter cannot build this network: {0}")]
+    Config(String),
+    #[error("{path} exists and is not an exported model: choose another folder", path = .0.display())]
+    OutputInUse(PathBuf),
+    #[error("cannot write the model: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// What can be chosen about an exported model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Image size that the model will take.
+    pub size: PatchGrid,
+    /// Refinement iterations of the camera head; the network was trained with 4.
+    pub camera_num_iterations: usize,
+}
+
+/// Bytes of weight data written, and to be written in all (an estimate from the checkpoint's shapes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportProgress {
+    pub done_bytes: u64,
+    pub total_bytes: u64,
+}
+
+/// Writes the model to `output`, which appears only when it is complete. An exported model that is already there is
+/// replaced, any other folder with something in it is left alone. The same input gives the same bytes.
+pub fn export(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+    output: &Path,
+    progress: &mut dyn FnMut(ExportProgress),
+) -> Result<Manifest, ExportError> {
+    check(source, config, options)?;
+    if is_in_use(output)? {
+        return Err(ExportError::OutputInUse(output.to_owned()));
+    }
+    let parent = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent)?;
+    let partial = tempfile::Builder::new()
+        .prefix(".export-")
+        .tempdir_in(parent)?;
+    let manifest = write_model(source, config, options, partial.path(), progress)?;
+    replace_folder(&partial.keep(), output)?;
+    Ok(manifest)
+}
+
+fn check(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+) -> Result<(), ExportError> {
+    config.validate()?;
+    if config.patch_size != PATCH_SIZE || config.num_special_tokens != SPECIAL_TOKENS {
+        let message = format!(
+            "patches of {PATCH_SIZE} pixels and {SPECIAL_TOKENS} special tokens are built in"
+        );
+        return Err(ExportError::Config(message));
+    }
+    if !(1..=MAX_CAMERA_ITERATIONS).contains(&options.camera_num_iterations) {
+        let message =
+            format!("camera_num_iterations must be between 1 and {MAX_CAMERA_ITERATIONS}");
+        return Err(ExportError::Config(message));
+    }
+    let report = TensorReport::new(source, config);
+    if !report.is_complete() {
+        return Err(ExportError::Incomplete(report));
+    }
+    if !report.unexpected.is_empty() {
+        log::warn!("the checkpoint has tensors that this network does not use: {report}");
+    }
+    Ok(())
+}
+
+/// Each iteration adds caches; the trained network runs 4.
+const MAX_CAMERA_ITERATIONS: usize = 16;
+
+fn write_model(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+    folder: &Path,
+    progress: &mut dyn FnMut(ExportProgress),
+) -> Result<Manifest, ExportError> {
+    let total_bytes = config
+        .expected_tensors()
+        .iter()
+        .map(|(_, shape)| 4 * shape.iter().product::<usize>() as u64)
+        .sum();
+    let mut report = |done: u64| {
+        progress(ExportProgress {
+            done_bytes: done.min(total_bytes),
+            total_bytes,
+        })
+    };
+    let mut weights = WeightFile::create(&folder.join(WEIGHTS), &mut report)?;
+    let mut graphs = vec![(
+        STEP_GRAPH,
+        step_graph(source, config, options, &mut weights)?,
+    )];
+    graphs.push((
+        DEPTH_GRAPH,
+        dense_graph(source, config, options, DenseHead::Depth, &mut weights)?,
+    ));
+    if config.enable_point {
+        graphs.push((
+            POINTS_GRAPH,
+            dense_graph(source, config, options, DenseHead::Points, &mut weights)?,
+        ));
+    }
+    let (bytes, sha256) = weights.finish()?;
+    report(total_bytes);
+
+    let mut manifest = Manifest {
+        format: FORMAT,
+        exporter: env!("CARGO_PKG_VERSION").into(),
+        precision: Precision::Fp32,
+        layout: CacheLayout::TokenMajor,
+        size: options.size,
+        camera_num_iterations: options.camera_num_iterations,
+        network: config.clone(),
+        files: [(
+            WEIGHTS.to_owned(),
+            FileInfo {
+                bytes,
+                sha256: hex(&sha256),
+            },
+        )]
+        .into(),
+    };
+    for (name, graph) in graphs {
+        fs::write(folder.join(name), &graph)?;
+        let info = FileInfo {
+            bytes: graph.len() as u64,
+            sha256: hex(&Sha256::digest(&graph)),
+        };
+        manifest.files.insert(name.to_owned(), info);
+    }
+    let text = serde_yaml::to_string(&manifest).map_err(io::Error::other)?;
+    fs::write(folder.join(MANIFEST), text)?;
+    Ok(manifest)
+}
+
+/// Tokens of the whole call to pose encodings and dense-head levels, with all caches.
+fn step_graph(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+    weights: &mut WeightFile,
+) -> Result<Vec<u8>, ExportError> {
+    let (grid, iterations) = (options.size, options.camera_num_iterations);
+    let mut net = Net {
+        graph: GraphBuilder::new("step", weights),
+        source,
+    };
+    let step_inputs = StepInputs::declare(&mut net.graph, config, iterations, grid);
+    let levels = aggregator::aggregate(&mut net, config, grid, &step_inputs)?;
+    let pose = camera_head::decode_pose(&mut net, config, iterations, &step_inputs, &levels.last)?;
+    inputs::declare_outputs(&mut net.graph, config, grid, &pose, &levels.selected);
+    Ok(net.graph.finish())
+}
+
+fn dense_graph(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+    head: DenseHead,
+    weights: &mut WeightFile,
+) -> Result<Vec<u8>, ExportError> {
+    let mut net = Net {
+        graph: GraphBuilder::new(head.graph_name(), weights),
+        source,
+    };
+    dpt_head::build(&mut net, config, options.size, head)?;
+    Ok(net.graph.finish())
+}
+
+/// Whether there is something at `output` that is neither an empty folder nor an exported model.
+fn is_in_use(output: &Path) -> io::Result<bool> {
+    match fs::read_dir(output) {
+        Ok(mut entries) => Ok(entries.next().is_some() && !output.join(MANIFEST).is_file()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a finished folder in place of `target`. At every moment `target` is whole or absent.
+fn replace_folder(finished: &Path, target: &Path) -> io::Result<()> {
+    if target.exists() {
+        let mut aside = finished.as_os_str().to_owned();
+        aside.push(".old");
+        fs::rename(target, &aside)?;
+        fs::rename(finished, target)?;
+        fs::remove_dir_all(&aside)
+    } else {
+        fs::rename(finished, target)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

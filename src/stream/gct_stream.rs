@@ -1,0 +1,249 @@
+use std::path::Path;
+
+use image::RgbImage;
+use ndarray::{Array2, Array3, ShapeError};
+
+use super::StreamConfig;
+use super::cache::{CacheError, CacheStatus};
+use super::heads::{Dense, DenseHeads};
+use super::keyframe::KeyframeRule;
+use super::layout::FrameRole;
+use super::step::{POSE_VALUES, StepError, StepRunner};
+use crate::network::manifest::{Manifest, ManifestError};
+use crate::runtime::{Library, Provider, RuntimeError, RuntimeOptions};
+
+/// Why a stream could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error(transparent)]
+    Model(#[from] ManifestError),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Memory(#[from] CacheError),
+    #[error("a dense head's output: {0}")]
+    Output(#[from] ShapeError),
+    #[error("stream settings: {0}")]
+    Config(String),
+    #[error(
+        "the frame has {found_width}x{found_height} pixels (width x height), the model takes {width}x{height}"
+    )]
+    FrameSize {
+        found_width: u32,
+        found_height: u32,
+        width: usize,
+        height: usize,
+    },
+}
+
+impl From<StepError> for StreamError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Memory(error) => Self::Memory(error),
+            StepError::Runtime(error) => Self::Runtime(error),
+        }
+    }
+}
+
+/// What the stream did with a frame. The numbers are those of saved predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FrameType {
+    /// One of the first frames, kept for ever.
+    Scale = 0,
+    /// Stored when it was seen.
+    Keyframe = 1,
+    /// Predicted and forgotten.
+    Other = 2,
+}
+
+/// What the network says about one frame. Lengths are in the network's unit.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// Frames before this one since the start of the stream.
+    pub index: u64,
+    pub frame_type: FrameType,
+    /// Translation, quaternion x y z w (not normalised) of the camera in the world; vertical and horizontal field of
+    /// view, radians.
+    pub pose_enc: [f32; POSE_VALUES],
+    /// Distance along the optical axis, [height, width].
+    pub depth: Array2<f32>,
+    /// Confidence of the depth, from 1 on, [height, width].
+    pub depth_conf: Array2<f32>,
+    /// World points [height, width, 3] and their confidence, where the model has a head for them.
+    pub world_points: Option<(Array3<f32>, Array2<f32>)>,
+}
+
+/// A stream of frames through the network.
+///
+/// Results equal those of an ever-growing cache from which old frames are evicted; memory does not grow but for the
+/// special tokens of evicted frames and one camera row for each stored frame.
+pub struct GctStream {
+    manifest: Manifest,
+    config: StreamConfig,
+    step: StepRunner,
+    heads: DenseHeads,
+    keyframes: KeyframeRule,
+    /// Scale frames that wait for the first call, [frames, height, width, 3].
+    waiting: Vec<u8>,
+    /// Frames taken since the start.
+    pushed: u64,
+}
+
+impl GctStream {
+    /// Loads an exported model and allocates its caches.
+    pub fn open(
+        folder: &Path,
+        runtime: &RuntimeOptions,
+        config: StreamConfig,
+    ) -> Result<Self, StreamError> {
+        config.validate()?;
+        let manifest = Manifest::read(folder)?;
+        let library = Library::load(runtime.library.as_deref())?;
+        Ok(Self {
+            step: StepRunner::open(&library, folder, &manifest, runtime, &config)?,
+            heads: DenseHeads::open(&library, folder, &manifest, runtime)?,
+            keyframes: KeyframeRule::every(config.keyframe_interval),
+            waiting: Vec::new(),
+            pushed: 0,
+            manifest,
+            config,
+        })
+    }
+
+    /// The model that runs.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    pub fn config(&self) -> &StreamConfig {
+        &self.config
+    }
+
+    /// The provider that really runs the graphs.
+    pub fn provider(&self) -> Provider {
+        self.step.provider()
+    }
+
+    /// Scale frames that wait for the first call.
+    pub fn waiting_frames(&self) -> usize {
+        if self.step.stored() == 0 {
+            self.pushed as usize
+        } else {
+            0
+        }
+    }
+
+    /// State of the token caches; rows are tokens.
+    pub fn token_cache(&self) -> CacheStatus {
+        self.step.token_cache()
+    }
+
+    /// State of the camera head's caches; rows are frames.
+    pub fn camera_cache(&self) -> CacheStatus {
+        self.step.camera_cache()
+    }
+
+    /// Takes the next frame, which must have the model's size. The first frames only gather; the call that completes
+    /// them returns a prediction for each, later calls return one.
+    ///
+    /// When the network fails to run, the stream starts anew: what the failed call has written is not known.
+    pub fn push(&mut self, frame: &RgbImage) -> Result<Vec<Prediction>, StreamError> {
+        let (height, width) = (self.manifest.size.height(), self.manifest.size.width());
+        let (found_width, found_height) = frame.dimensions();
+        if (found_width as usize, found_height as usize) != (width, height) {
+            return Err(StreamError::FrameSize {
+                found_width,
+                found_height,
+                width,
+                height,
+            });
+        }
+        if self.step.stored() > 0 {
+            return self.step(frame.as_raw());
+        }
+        self.waiting.extend_from_slice(frame.as_raw());
+        self.pushed += 1;
+        if self.pushed as usize == self.config.num_scale_frames {
+            self.scale_call()
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Ends the gathering of scale frames with those that there are; for a stream that ends early.
+    pub fn finish(&mut self) -> Result<Vec<Prediction>, StreamError> {
+        if self.waiting_frames() == 0 {
+            Ok(Vec::new())
+        } else {
+            self.scale_call()
+        }
+    }
+
+    /// Forgets all frames; memory stays allocated.
+    pub fn reset(&mut self) {
+        self.step.reset();
+        self.keyframes = KeyframeRule::every(self.config.keyframe_interval);
+        self.waiting = Vec::new();
+        self.pushed = 0;
+    }
+
+    fn scale_call(&mut self) -> Result<Vec<Prediction>, StreamError> {
+        let frames = self.pushed as usize;
+        let image = std::mem::take(&mut self.waiting);
+        let result = self
+            .step
+            .scale_call(&image, frames, Vec::new())
+            .map_err(StreamError::from);
+        let result = result.and_then(|()| {
+            (0..frames)
+                .map(|frame| self.predict(frame, frame as u64, FrameType::Scale))
+                .collect()
+        });
+        // The scale call is the only large one: what it needed beyond a step goes back.
+        self.step.release_buffers();
+        if result.is_err() {
+            self.reset();
+        }
+        result
+    }
+
+    fn step(&mut self, image: &[u8]) -> Result<Vec<Prediction>, StreamError> {
+        let (role, frame_type) = match self.keyframes.next_is_keyframe() {
+            true => (FrameRole::Keyframe, FrameType::Keyframe),
+            false => (FrameRole::Other, FrameType::Other),
+        };
+        if let Err(error) = self.step.step(image, role, Vec::new()) {
+            if matches!(error, StepError::Runtime(_)) {
+                self.reset();
+            }
+            return Err(error.into());
+        }
+        let index = self.pushed;
+        self.pushed += 1;
+        self.keyframes.advance();
+        Ok(vec![self.predict(0, index, frame_type)?])
+    }
+
+    /// The prediction for a frame of the last call.
+    fn predict(
+        &mut self,
+        frame: usize,
+        index: u64,
+        frame_type: FrameType,
+    ) -> Result<Prediction, StreamError> {
+        let Dense {
+            depth,
+            depth_conf,
+            world_points,
+        } = self.heads.run(self.step.levels(frame))?;
+        Ok(Prediction {
+            index,
+            frame_type,
+            pose_enc: self.step.pose(frame),
+            depth,
+            depth_conf,
+            world_points,
+        })
+    }
+}

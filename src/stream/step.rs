@@ -1,0 +1,301 @@
+//! Runs the step graph: images in, poses and levels out, keys and values into the caches.
+
+use std::path::Path;
+
+use super::StreamConfig;
+use super::cache::{CacheError, CacheStatus, KvCache};
+use super::layout::{CacheLayout, FrameRole, StepPlan};
+use crate::network::grid::SPECIAL_TOKENS;
+use crate::network::inputs as names;
+use crate::network::manifest::{Manifest, STEP_GRAPH};
+use crate::network::rope::{Rope, RotaryTable};
+use crate::runtime::{Binding, Graph, Library, Provider, RuntimeError, RuntimeOptions};
+
+/// Special tokens of evicted frames, and frames in the camera caches, that the first segment has room for.
+const FIRST_SEGMENT_FRAMES: usize = 64;
+
+/// Values of a pose encoding.
+pub const POSE_VALUES: usize = 9;
+
+/// The step graph with its caches and the memory of one call, which is reused from call to call.
+pub struct StepRunner {
+    graph: Graph,
+    manifest: Manifest,
+    rope: Rope,
+    layout: CacheLayout,
+    tokens: KvCache,
+    cameras: KvCache,
+    buffers: CallBuffers,
+}
+
+#[derive(Default)]
+struct CallBuffers {
+    first_variant: Vec<i64>,
+    scale_variant: Vec<i64>,
+    frame_table: RotaryTable,
+    global_table: RotaryTable,
+    pose: Vec<f32>,
+    levels: [Vec<f32>; names::LEVELS.len()],
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// Before anything was written: the caches are as they were.
+    #[error(transparent)]
+    Memory(#[from] CacheError),
+    /// While the graph ran: what the caches hold is not known.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+impl StepRunner {
+    /// Loads the graph and allocates the caches.
+    pub fn open(
+        library: &Library,
+        folder: &Path,
+        manifest: &Manifest,
+        runtime: &RuntimeOptions,
+        config: &StreamConfig,
+    ) -> Result<Self, StepError> {
+        let network = &manifest.network;
+        let layout = CacheLayout::new(
+            manifest.size.tokens(),
+            SPECIAL_TOKENS,
+            config.kept_scale_frames(),
+            config.kv_cache_sliding_window,
+        );
+        let tokens = KvCache::new(
+            &names::global_cache_names(network),
+            network.embed_dim,
+            layout.capacity_for(FIRST_SEGMENT_FRAMES),
+        )?;
+        let cameras = KvCache::new(
+            &names::camera_cache_names(network, manifest.camera_num_iterations),
+            2 * network.embed_dim,
+            config.kept_scale_frames() + config.kv_cache_sliding_window + FIRST_SEGMENT_FRAMES,
+        )?;
+        Ok(Self {
+            graph: Graph::load(library, &folder.join(STEP_GRAPH), runtime)?,
+            rope: Rope::new(network, manifest.size),
+            manifest: manifest.clone(),
+            layout,
+            tokens,
+            cameras,
+            buffers: CallBuffers::default(),
+        })
+    }
+
+    pub fn provider(&self) -> Provider {
+        self.graph.provider()
+    }
+
+    /// Frames stored since the start; 0 before the scale call.
+    pub fn stored(&self) -> usize {
+        self.layout.stored()
+    }
+
+    /// State of the token caches; rows are tokens.
+    pub fn token_cache(&self) -> CacheStatus {
+        self.tokens.status(self.layout.valid())
+    }
+
+    /// State of the camera head's caches; rows are frames.
+    pub fn camera_cache(&self) -> CacheStatus {
+        self.cameras.status(self.layout.stored())
+    }
+
+    /// One row of a cache as it lies in memory, by the cache's name in the step graph.
+    pub fn cache_row(&self, name: &str, row: usize) -> Option<&[f32]> {
+        self.tokens
+            .row(name, row)
+            .or_else(|| self.cameras.row(name, row))
+    }
+
+    /// Forgets all frames; the caches stay allocated.
+    pub fn reset(&mut self) {
+        self.layout.clear();
+    }
+
+    /// Gives back what the last call needed; the next one allocates anew.
+    pub fn release_buffers(&mut self) {
+        self.buffers = CallBuffers::default();
+    }
+
+    /// The first call, with all scale frames: `image` [frames, height, width, 3], RGB bytes. `taps` are bound as they
+    /// are, for graphs with more outputs than the exporter declares.
+    pub fn scale_call(
+        &mut self,
+        image: &[u8],
+        frames: usize,
+        taps: Vec<Binding>,
+    ) -> Result<(), StepError> {
+        let plan = self.layout.plan_scale(frames);
+        self.call(&plan, image, frames, taps)
+    }
+
+    /// A later call, with one frame: `image` [1, height, width, 3].
+    pub fn step(
+        &mut self,
+        image: &[u8],
+        role: FrameRole,
+        taps: Vec<Binding>,
+    ) -> Result<(), StepError> {
+        let plan = self.layout.plan_step(role);
+        self.call(&plan, image, 1, taps)
+    }
+
+    /// Pose encoding of a frame of the last call.
+    pub fn pose(&self, frame: usize) -> [f32; POSE_VALUES] {
+        let mut pose = [0.0; POSE_VALUES];
+        pose.copy_from_slice(&self.buffers.pose[frame * POSE_VALUES..][..POSE_VALUES]);
+        pose
+    }
+
+    /// The levels of a frame of the last call, each [tokens, 2 dim].
+    pub fn levels(&self, frame: usize) -> [&[f32]; names::LEVELS.len()] {
+        let len = self.manifest.size.tokens() * 2 * self.manifest.network.embed_dim;
+        std::array::from_fn(|k| &self.buffers.levels[k][frame * len..][..len])
+    }
+
+    fn call(
+        &mut self,
+        plan: &StepPlan,
+        image: &[u8],
+        frames: usize,
+        taps: Vec<Binding>,
+    ) -> Result<(), StepError> {
+        self.reserve(plan, frames)?;
+        if let Some(copy) = &plan.evict {
+            self.tokens.copy_rows(copy);
+        }
+        self.run(plan, image, frames, taps)?;
+        self.layout.commit(plan);
+        Ok(())
+    }
+
+    /// Moves caches that are too small for the call to segments with twice the room for growth.
+    fn reserve(&mut self, plan: &StepPlan, frames: usize) -> Result<(), CacheError> {
+        let evicted = self.layout.evicted() + usize::from(plan.evict.is_some());
+        let needed = self.layout.capacity_for(evicted);
+        self.tokens.reserve(
+            needed,
+            self.layout.valid(),
+            self.layout.capacity_for(2 * evicted),
+        )?;
+        let stored = self.layout.stored();
+        self.cameras
+            .reserve(stored + frames, stored, 2 * (stored + frames))
+    }
+
+    fn run(
+        &mut self,
+        plan: &StepPlan,
+        image: &[u8],
+        frames: usize,
+        taps: Vec<Binding>,
+    ) -> Result<(), RuntimeError> {
+        let grid = self.manifest.size;
+        let network = &self.manifest.network;
+        let (frame_tokens, half) = (grid.tokens(), network.head_dim / 2);
+        let stored = self.layout.stored();
+        let CallBuffers {
+            first_variant,
+            scale_variant,
+            frame_table,
+            global_table,
+            pose,
+            levels,
+        } = &mut self.buffers;
+
+        let is_start = stored == 0;
+        first_variant.clear();
+        first_variant.extend((0..frames).map(|frame| i64::from(!(is_start && frame == 0))));
+        scale_variant.clear();
+        scale_variant.extend((0..frames).map(|_| i64::from(!is_start)));
+        // The table is the same for every frame; it is laid out again only when the number of frames changes.
+        if frame_table.cos.len() != frames * frame_tokens * half {
+            frame_table.cos = self.rope.frame_table().cos.repeat(frames);
+            frame_table.sin = self.rope.frame_table().sin.repeat(frames);
+        }
+        self.rope.fill_global(stored as u64, frames, global_table);
+        pose.resize(frames * POSE_VALUES, 0.0);
+        let level_len = frames * frame_tokens * 2 * network.embed_dim;
+        levels
+            .iter_mut()
+            .for_each(|level| level.resize(level_len, 0.0));
+
+        let image_shape = [frames, grid.height(), grid.width(), 3];
+        let variant_shape = [frames];
+        let frame_shape = [frames, frame_tokens, half];
+        let global_shape = [1, frames * frame_tokens, half];
+        let pose_shape = [frames, POSE_VALUES];
+        let level_shape = [frames, frame_tokens, 2 * network.embed_dim];
+        let token_shape = [1, plan.attended, network.embed_dim];
+        let camera_shape = [1, stored + frames, 2 * network.embed_dim];
+        let write_index = [plan.write as i64];
+        let camera_write_index = [stored as i64];
+        let mut bindings = taps;
+        bindings.extend([
+            Binding::U8 {
+                name: names::IMAGE,
+                shape: &image_shape,
+                data: image,
+            },
+            Binding::I64 {
+                name: names::FIRST_VARIANT,
+                shape: &variant_shape,
+                data: first_variant,
+            },
+            Binding::I64 {
+                name: names::SCALE_VARIANT,
+                shape: &variant_shape,
+                data: scale_variant,
+            },
+            Binding::F32 {
+                name: names::FRAME_COS,
+                shape: &frame_shape,
+                data: &frame_table.cos,
+            },
+            Binding::F32 {
+                name: names::FRAME_SIN,
+                shape: &frame_shape,
+                data: &frame_table.sin,
+            },
+            Binding::F32 {
+                name: names::GLOBAL_COS,
+                shape: &global_shape,
+                data: &global_table.cos,
+            },
+            Binding::F32 {
+                name: names::GLOBAL_SIN,
+                shape: &global_shape,
+                data: &global_table.sin,
+            },
+            Binding::I64 {
+                name: names::WRITE_INDEX,
+                shape: &[1],
+                data: &write_index,
+            },
+            Binding::I64 {
+                name: names::CAMERA_WRITE_INDEX,
+                shape: &[1],
+                data: &camera_write_index,
+            },
+            Binding::Output {
+                name: names::POSE_ENC,
+                shape: &pose_shape,
+                data: pose,
+            },
+        ]);
+        let levels = names::LEVELS.iter().zip(levels);
+        bindings.extend(levels.map(|(name, data)| Binding::Output {
+            name,
+            shape: &level_shape,
+            data,
+        }));
+        bindings.extend(self.tokens.bind(&token_shape));
+        bindings.extend(self.cameras.bind(&camera_shape));
+        self.graph.run(&mut bindings)
+    }
+}
