@@ -43,8 +43,6 @@ ros_is_sourced() {
 
 # Exports what building and running against ROS 2 needs. Fails when there is no ROS 2: run setup_ros.sh first.
 use_ros() {
-    # r2r is rebuilt whenever this list changes, so it is the same for every build.
-    export IDL_PACKAGE_FILTER="std_msgs;sensor_msgs;geometry_msgs;nav_msgs;diagnostic_msgs;std_srvs;rosgraph_msgs;tf2_msgs;visualization_msgs;service_msgs;type_description_interfaces;action_msgs;unique_identifier_msgs;builtin_interfaces;rcl_interfaces"
     if ros_is_sourced; then
         ROS_PYTHON=$(command -v python3)
     elif [ -f "$ROS_PREFIX/complete" ]; then
