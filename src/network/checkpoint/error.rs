@@ -20,10 +20,10 @@ pub enum CheckpointError {
     LegacyFormat { path: PathBuf },
     #[error("{path} is not a safetensors file: {reason}", path = path.display())]
     Safetensors { path: PathBuf, reason: String },
-    #[error("{path} is damaged: {source}", path = path.display())]
+    #[error("{path} is a zip archive that cannot be read: {source}", path = path.display())]
     Archive {
         path: PathBuf,
-        source: zip::result::ZipError,
+        source: std::io::Error,
     },
     #[error("{path} is not a PyTorch checkpoint: {reason}", path = path.display())]
     Torch { path: PathBuf, reason: String },

@@ -1,5 +1,6 @@
 //! Where the network's weights come from.
 
+mod archive;
 mod error;
 mod pickle;
 mod positioned;

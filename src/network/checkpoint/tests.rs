@@ -176,10 +176,13 @@ fn storages_that_do_not_hold_their_tensor_are_refused() {
     let short = [0; 20];
     type Entries<'a> = &'a [(&'a str, &'a [u8])];
     let cases: [(Entries<'_>, &str); 4] = [
-        (&[("a/data.pkl", &pickle)], "no entry `a/data/0`"),
+        (
+            &[("a/data.pkl", &pickle)],
+            "entry `a/data/0`: the archive has no such entry",
+        ),
         (
             &[("a/data.pkl", &pickle), ("a/data/0", &short)],
-            "has 20 bytes",
+            "entry `a/data/0`: it has 20 bytes",
         ),
         (&[("a/other", &pickle)], "without `*/data.pkl`"),
         (

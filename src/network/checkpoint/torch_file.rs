@@ -2,21 +2,17 @@
 //! tensors (`*/data.pkl`) and one entry for each storage (`*/data/KEY`).
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
 
-use zip::read::{ArchiveOffset, Config, ZipArchive};
-use zip::{CompressionMethod, result::ZipError};
-
 use super::CheckpointError;
+use super::archive::{Archive, Stored};
 use super::pickle::{self, Tensor};
 use super::positioned::PositionedFile;
 use super::values::{ByteOrder, ElementType, read_elements};
 
 /// Largest pickle that is read. The released checkpoint's is about 300 kB.
 const MAX_PICKLE_BYTES: u64 = 16 << 20;
-
-type Archive = ZipArchive<PositionedFile>;
 
 pub(super) struct TorchFile {
     archive: Archive,
@@ -26,7 +22,7 @@ pub(super) struct TorchFile {
 
 /// A tensor's place in its storage; checked to lie inside it when the file is opened.
 struct Entry {
-    index: usize,
+    storage: Stored,
     element: ElementType,
     storage_len: usize,
     offset: usize,
@@ -36,22 +32,20 @@ struct Entry {
 
 impl TorchFile {
     pub fn open(path: &Path, file: PositionedFile) -> Result<Self, CheckpointError> {
-        let config = Config {
-            archive_offset: ArchiveOffset::Known(0),
-        };
-        let file_length = file.len();
-        let mut archive =
-            ZipArchive::with_config(config, file).map_err(|source| archive_error(path, source))?;
+        let archive = Archive::open(file).map_err(|source| CheckpointError::Archive {
+            path: path.to_path_buf(),
+            source,
+        })?;
         let prefix = prefix(path, &archive)?;
-        let order = byte_order(path, &mut archive, &prefix)?;
-        let pickle = read_entry(path, &mut archive, &format!("{prefix}data.pkl"))?;
+        let order = byte_order(path, &archive, &prefix)?;
+        let pickle = read_entry(path, &archive, &format!("{prefix}data.pkl"))?.unwrap_or_default();
         let described = pickle::state_dict(&pickle).map_err(|source| CheckpointError::Pickle {
             path: path.to_path_buf(),
             source,
         })?;
         let mut tensors = BTreeMap::new();
         for (name, tensor) in described {
-            let entry = locate(&mut archive, file_length, &prefix, name, tensor)?;
+            let entry = locate(&archive, &prefix, name, tensor)?;
             tensors.insert(name.to_owned(), entry);
         }
         Ok(Self {
@@ -88,24 +82,17 @@ impl TorchFile {
     }
 
     fn read_entry(&self, entry: &Entry) -> io::Result<Vec<f32>> {
-        // The archive's directory is shared between clones; each has a read position of its own.
-        let mut archive = self.archive.clone();
         let span = entry.span();
         if span == 0 {
             return Ok(Vec::new());
         }
-        let whole = entry.offset == 0 && span == entry.storage_len;
-        let stored = if whole {
-            // Read to its end, an entry is also checked against its checksum.
-            let mut reader = archive.by_index(entry.index)?;
-            let values = read_elements(&mut reader, entry.element, self.order, span)?;
-            io::copy(&mut reader, &mut io::sink())?;
-            values
+        let read = |reader: &mut dyn Read| read_elements(reader, entry.element, self.order, span);
+        // Only a storage that is read as a whole can be checked against its checksum.
+        let stored = if span == entry.storage_len {
+            self.archive.read_checked(entry.storage, read)?
         } else {
-            let mut reader = archive.by_index_seek(entry.index)?;
-            let position = entry.element.size().unwrap_or(0) as u64 * entry.offset as u64;
-            reader.seek(SeekFrom::Start(position))?;
-            read_elements(&mut reader, entry.element, self.order, span)?
+            let offset = entry.element.size().unwrap_or(0) as u64 * entry.offset as u64;
+            read(&mut self.archive.reader_at(entry.storage, offset))?
         };
         if entry.is_contiguous() {
             Ok(stored)
@@ -159,13 +146,6 @@ impl Entry {
     }
 }
 
-fn archive_error(path: &Path, source: ZipError) -> CheckpointError {
-    CheckpointError::Archive {
-        path: path.to_path_buf(),
-        source,
-    }
-}
-
 fn torch_error(path: &Path, reason: impl Into<String>) -> CheckpointError {
     CheckpointError::Torch {
         path: path.to_path_buf(),
@@ -176,7 +156,7 @@ fn torch_error(path: &Path, reason: impl Into<String>) -> CheckpointError {
 /// The folder of the archive that everything lies in, with its slash.
 fn prefix(path: &Path, archive: &Archive) -> Result<String, CheckpointError> {
     let mut found = archive
-        .file_names()
+        .names()
         .filter_map(|name| name.strip_suffix("data.pkl"))
         .filter(|prefix| prefix.ends_with('/') && prefix.matches('/').count() == 1);
     match (found.next(), found.next()) {
@@ -189,96 +169,70 @@ fn prefix(path: &Path, archive: &Archive) -> Result<String, CheckpointError> {
     }
 }
 
-fn byte_order(
-    path: &Path,
-    archive: &mut Archive,
-    prefix: &str,
-) -> Result<ByteOrder, CheckpointError> {
-    let name = format!("{prefix}byteorder");
-    if archive.index_for_name(&name).is_none() {
-        return Ok(ByteOrder::Little);
-    }
-    match read_entry(path, archive, &name)?.as_slice() {
-        b"little" => Ok(ByteOrder::Little),
-        b"big" => Ok(ByteOrder::Big),
-        _ => Err(torch_error(
+fn byte_order(path: &Path, archive: &Archive, prefix: &str) -> Result<ByteOrder, CheckpointError> {
+    match read_entry(path, archive, &format!("{prefix}byteorder"))?.as_deref() {
+        None | Some(b"little") => Ok(ByteOrder::Little),
+        Some(b"big") => Ok(ByteOrder::Big),
+        Some(_) => Err(torch_error(
             path,
             "its byte order is neither little nor big",
         )),
     }
 }
 
-/// A small entry as a whole.
-fn read_entry(path: &Path, archive: &mut Archive, name: &str) -> Result<Vec<u8>, CheckpointError> {
-    let entry = archive
-        .by_name(name)
-        .map_err(|source| archive_error(path, source))?;
-    if entry.compression() != CompressionMethod::Stored {
-        return Err(torch_error(
-            path,
-            format!("`{name}` is compressed, which torch.save never does"),
-        ));
+/// A small entry as a whole, where there is one of that name.
+fn read_entry(
+    path: &Path,
+    archive: &Archive,
+    name: &str,
+) -> Result<Option<Vec<u8>>, CheckpointError> {
+    let invalid = |reason: String| torch_error(path, format!("entry `{name}`: {reason}"));
+    let Some(entry) = archive
+        .find(name)
+        .map_err(|error| invalid(error.to_string()))?
+    else {
+        return Ok(None);
+    };
+    if entry.size > MAX_PICKLE_BYTES {
+        return Err(invalid(format!(
+            "it is larger than {MAX_PICKLE_BYTES} bytes"
+        )));
     }
-    if entry.size() > MAX_PICKLE_BYTES {
-        return Err(torch_error(
-            path,
-            format!("`{name}` is larger than {MAX_PICKLE_BYTES} bytes"),
-        ));
-    }
-    let mut bytes = Vec::new();
-    entry
-        .take(MAX_PICKLE_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(|source| archive_error(path, source.into()))?;
-    Ok(bytes)
+    let read = |reader: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    let bytes = archive.read_checked(entry, read);
+    bytes.map(Some).map_err(|error| invalid(error.to_string()))
 }
 
-/// Finds a tensor's storage and checks that the archive holds exactly its bytes, uncompressed, so
-/// that no tensor can be larger than the file.
+/// Finds a tensor's storage and checks that the archive holds exactly its bytes, so that no tensor
+/// can be larger than the file.
 fn locate(
-    archive: &mut Archive,
-    file_length: u64,
+    archive: &Archive,
     prefix: &str,
     name: &str,
     tensor: Tensor<'_>,
 ) -> Result<Entry, CheckpointError> {
-    let invalid = |reason: String| CheckpointError::Storage {
-        name: name.to_owned(),
-        reason,
-    };
     let storage = tensor.storage;
     let key = format!("{prefix}data/{}", storage.key);
-    let index = archive
-        .index_for_name(&key)
-        .ok_or_else(|| invalid(format!("the archive has no entry `{key}`")))?;
-    let file = archive
-        .by_index_raw(index)
-        .map_err(|source| invalid(format!("entry `{key}`: {source}")))?;
-    if file.compression() != CompressionMethod::Stored {
-        return Err(invalid(format!(
-            "entry `{key}` is compressed, which torch.save never does"
-        )));
-    }
-    if file.encrypted() {
-        return Err(invalid(format!("entry `{key}` is encrypted")));
-    }
-    let end = file.data_start().checked_add(file.compressed_size());
-    if file.size() != file.compressed_size() || end.is_none_or(|end| end > file_length) {
-        return Err(invalid(format!(
-            "entry `{key}` lies outside the file: it is incomplete or damaged"
-        )));
-    }
-    let holds = |size| (size as u64).checked_mul(storage.len as u64) == Some(file.size());
+    let invalid = |reason: String| CheckpointError::Storage {
+        name: name.to_owned(),
+        reason: format!("entry `{key}`: {reason}"),
+    };
+    let found = archive
+        .find(&key)
+        .map_err(|error| invalid(error.to_string()))?;
+    let stored = found.ok_or_else(|| invalid("the archive has no such entry".to_owned()))?;
+    let holds = |size| (size as u64).checked_mul(storage.len as u64) == Some(stored.size);
     if !storage.element.size().is_none_or(holds) {
         return Err(invalid(format!(
-            "entry `{key}` has {} bytes, expected {} elements of {:?}",
-            file.size(),
-            storage.len,
-            storage.element
+            "it has {} bytes, expected {} elements of {:?}",
+            stored.size, storage.len, storage.element
         )));
     }
     Ok(Entry {
-        index,
+        storage: stored,
         element: storage.element,
         storage_len: storage.len,
         offset: tensor.offset,

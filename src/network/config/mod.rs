@@ -166,6 +166,12 @@ pub struct NetworkConfig {
     pub point_activation: PointActivation,
     #[serde(default)]
     pub conf_activation: ConfidenceActivation,
+    /// Rows of the network input that the model was made for, pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_h: Option<usize>,
+    /// Columns of the network input that the model was made for, pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_w: Option<usize>,
     /// Default of `kv_cache_sliding_window`: frames kept in full after the scale frames.
     #[serde(default = "official::window")]
     pub window: usize,
@@ -251,6 +257,8 @@ impl NetworkConfig {
             depth_activation: DepthActivation::Exp,
             point_activation: PointActivation::InvLog,
             conf_activation: ConfidenceActivation::Expp1,
+            input_h: None,
+            input_w: None,
             window: official::window(),
             scale_frames: official::scale_frames(),
             demo: None,
@@ -276,6 +284,14 @@ impl NetworkConfig {
         })?;
         config.validate()?;
         Ok(config)
+    }
+
+    /// Height and width in pixels of the input that the model was made for, where the file says so.
+    pub fn input_size(&self) -> Option<(usize, usize)> {
+        let demo = self.demo.as_ref();
+        let height = self.input_h.or(demo.and_then(|demo| demo.input_h));
+        let width = self.input_w.or(demo.and_then(|demo| demo.input_w));
+        height.zip(width)
     }
 
     /// Checks every relation between the sizes, and that none of them is absurd: with a valid
@@ -409,6 +425,8 @@ impl NetworkConfig {
             ("window", self.window, 65_536),
             ("scale_frames", self.scale_frames, 1024),
         ];
+        ranges.extend(self.input_h.map(|value| ("input_h", value, 16_384)));
+        ranges.extend(self.input_w.map(|value| ("input_w", value, 16_384)));
         if let Some(demo) = &self.demo {
             for (name, value, high) in [
                 ("demo.input_h", demo.input_h, 16_384),

@@ -115,7 +115,9 @@ fn configuration_files_of_the_project_are_read() {
     assert_eq!(golden.fhw, [4, 6, 6]);
     assert_eq!((golden.window, golden.scale_frames), (4, 3));
     assert!(golden.enable_point && golden.demo.is_none());
+    assert_eq!(golden.input_size(), None);
     let demo = NetworkConfig::from_file(&project_file("models/demo/config.json")).unwrap();
+    assert_eq!(demo.input_size(), Some((84, 112)));
     let defaults = demo.demo.unwrap();
     assert_eq!((defaults.input_h, defaults.input_w), (Some(84), Some(112)));
     assert_eq!(defaults.metres_per_unit, Some(1.0));
