@@ -167,3 +167,45 @@ fn repeat_for_frames(net: &mut Net, x: &Value, like: &Value, rest: &[usize]) -> 
     let shape = net.graph.concat(&[&frames, &rest], 0);
     net.graph.expand(x, &shape)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use ndarray::Array3;
+    use ndarray_npy::NpzReader;
+
+    use super::*;
+    use crate::network::checkpoint::{Checkpoint, TensorSource};
+
+    /// Grids of every shape against the reference implementation's interpolation, the native one included.
+    #[test]
+    fn positions_are_those_of_the_reference() {
+        const EDGE: usize = 4;
+        const DIM: usize = 32;
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let checkpoint = Checkpoint::open(&golden.join("weights.safetensors")).unwrap();
+        let learned = checkpoint
+            .read_f32("aggregator.patch_embed.pos_embed")
+            .unwrap();
+        let mut reference =
+            NpzReader::new(File::open(golden.join("pos_embed_interp.npz")).unwrap()).unwrap();
+        for (rows, columns) in [(4, 6), (7, 5), (2, 3), (4, 4), (3, 9), (27, 37)] {
+            let expected: Array3<f32> = reference.by_name(&format!("{rows}x{columns}")).unwrap();
+            let grid = PatchGrid::new(rows * PATCH_SIZE, columns * PATCH_SIZE).unwrap();
+            let found = interpolated_positions(&learned[DIM..], EDGE, DIM, grid);
+            assert_eq!(found.len(), (expected.len() - DIM));
+            let worst = found
+                .iter()
+                .zip(expected.iter().skip(DIM))
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f32::max);
+            println!("{rows}x{columns}: {worst:e}");
+            assert!(
+                worst <= 1e-6,
+                "{rows}x{columns}: positions differ by {worst:e}"
+            );
+        }
+    }
+}

@@ -53,6 +53,7 @@ impl Reference {
     /// An array with axes of length one dropped at the end.
     pub fn array(&mut self, name: &str) -> ArrayD<f32> {
         let array: ArrayD<f32> = self.0.by_name(name).unwrap();
+        let array = array.as_standard_layout().into_owned();
         let mut shape = array.shape().to_vec();
         while shape.len() > 1 && shape.last() == Some(&1) {
             shape.pop();
