@@ -1,8 +1,6 @@
 //! Streams the tiny network of tests/golden and compares every output with the reference implementation's.
 
-mod common;
-
-use common::{Reference, export_golden, frames, golden, golden_config, largest_error};
+use crate::common::{Reference, export_golden, frames, golden, golden_config, largest_error};
 use lingbot_map::runtime::{RuntimeOptions, forced_copies};
 use lingbot_map::stream::{FrameType, GctStream, Prediction, StreamConfig};
 use ndarray::Axis;

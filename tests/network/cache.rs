@@ -1,8 +1,6 @@
 //! The caches of a running stream: written in place, growing by moves, the same results all the while.
 
-mod common;
-
-use common::{export_golden, frames, golden, largest_error};
+use crate::common::{export_golden, frames, golden, largest_error};
 use lingbot_map::network::manifest::Manifest;
 use lingbot_map::runtime::{Library, RuntimeOptions, forced_copies};
 use lingbot_map::stream::{FrameRole, GctStream, StepRunner, StreamConfig};

@@ -1,11 +1,9 @@
 //! Compares values inside the graphs with the reference implementation's, so that a fault is found where it is.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Reference, export_golden, frames, golden, golden_config, largest_error};
+use crate::common::{Reference, export_golden, frames, golden, golden_config, largest_error};
 use lingbot_map::network::dpt_head::{DEPTH, DEPTH_CONF};
 use lingbot_map::network::inputs::LEVELS;
 use lingbot_map::network::manifest::{DEPTH_GRAPH, Manifest, STEP_GRAPH};

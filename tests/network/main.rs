@@ -1,0 +1,6 @@
+//! The network in ONNX Runtime against the reference implementation's results in tests/golden.
+
+mod cache;
+mod common;
+mod golden;
+mod intermediates;
