@@ -1,1 +1,10 @@
+//! Poses, intrinsics and alignment: pure functions of numbers.
+//!
+//! Camera frames have optical axes: x to the right, y down, z forward. `world_from_camera` takes a point in
+//! the camera's frame to the world's.
 
+mod align;
+mod pose;
+
+pub use align::{AlignError, align_rigid, align_similarity};
+pub use pose::{Intrinsics, PoseError, decode_pose, unproject};
