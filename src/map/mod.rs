@@ -1,3 +1,20 @@
-// STOP: the lead writes src/map (points, filter, voxel map, trajectory, PLY, atomic writes) on main now.
-// Left for you after camera + geometry have LANDED (land them at once): map/preview.rs (write_preview) and
-// map/evaluation.rs, as new files on top of main. Do not commit this comment.
+//! From predictions to a map: coloured points, the voxel map that fuses them, the trajectory, their files, and
+//! the comparison with a known truth.
+//!
+//! The world's axes are those of the network: x to the right, y down, z forward of the first camera. Lengths are in
+//! the network's unit, which is the metre only where a scale source says so.
+
+pub mod evaluation;
+mod file;
+mod ply;
+mod point;
+mod preview;
+mod trajectory;
+mod voxel;
+
+pub use file::{MapError, write_atomically};
+pub use ply::write_ply;
+pub use point::{FrameView, MapPoint, PointFilter, points_of_frame};
+pub use preview::{PreviewSize, write_preview};
+pub use trajectory::Trajectory;
+pub use voxel::{VoxelMap, VoxelMapConfig};
