@@ -11,10 +11,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use lingbot_map::camera::NetworkSize;
 use lingbot_map::network::checkpoint::RandomWeights;
 use lingbot_map::network::config::NetworkConfig;
 use lingbot_map::network::export::{ExportOptions, export};
-use lingbot_map::network::grid::PatchGrid;
 use lingbot_map::runtime::RuntimeOptions;
 use lingbot_map::stream::{GctStream, StreamConfig};
 
@@ -58,7 +58,7 @@ fn write(size: &str, folder: &Path) -> anyhow::Result<()> {
         _ => bail!("unknown size {size}: official or medium"),
     };
     let options = ExportOptions {
-        size: PatchGrid::new(378, 518)?,
+        size: NetworkSize::new(378, 518)?,
         camera_num_iterations: config.cam_iters,
     };
     let start = Instant::now();
@@ -98,7 +98,7 @@ fn run(folder: &Path, num_scale_frames: usize, window: usize, frames: usize) -> 
         let noise = |x: u32, y: u32| {
             (x.wrapping_mul(31) ^ y.wrapping_mul(17)).wrapping_add(13 * index as u32) as u8
         };
-        let image = image::RgbImage::from_fn(size.width() as u32, size.height() as u32, |x, y| {
+        let image = image::RgbImage::from_fn(size.width, size.height, |x, y| {
             image::Rgb([noise(x, y), noise(y, x), noise(x + y, y)])
         });
         let start = Instant::now();

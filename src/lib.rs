@@ -3,6 +3,7 @@
 pub mod camera;
 pub mod geometry;
 pub mod map;
+pub mod mapper;
 pub mod network;
 pub mod runtime;
 pub mod stream;

@@ -177,6 +177,7 @@ mod tests {
     use ndarray_npy::NpzReader;
 
     use super::*;
+    use crate::camera::{NetworkSize, PATCH};
     use crate::network::checkpoint::{Checkpoint, TensorSource};
 
     /// Grids of every shape against the reference implementation's interpolation, the native one included.
@@ -193,7 +194,7 @@ mod tests {
             NpzReader::new(File::open(golden.join("pos_embed_interp.npz")).unwrap()).unwrap();
         for (rows, columns) in [(4, 6), (7, 5), (2, 3), (4, 4), (3, 9), (27, 37)] {
             let expected: Array3<f32> = reference.by_name(&format!("{rows}x{columns}")).unwrap();
-            let grid = PatchGrid::new(rows * PATCH_SIZE, columns * PATCH_SIZE).unwrap();
+            let grid = PatchGrid::from(NetworkSize::new(rows * PATCH, columns * PATCH).unwrap());
             let found = interpolated_positions(&learned[DIM..], EDGE, DIM, grid);
             assert_eq!(found.len(), (expected.len() - DIM));
             let worst = found

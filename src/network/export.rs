@@ -11,7 +11,7 @@ use super::camera_head;
 use super::checkpoint::{CheckpointError, TensorReport, TensorSource};
 use super::config::{ConfigError, NetworkConfig};
 use super::dpt_head::{self, DenseHead};
-use super::grid::{PATCH_SIZE, PatchGrid, SPECIAL_TOKENS};
+use super::grid::{PATCH_SIZE, SPECIAL_TOKENS};
 use super::inputs::{self, StepInputs};
 use super::layers::Net;
 use super::manifest::{
@@ -19,6 +19,7 @@ use super::manifest::{
     STEP_GRAPH, WEIGHTS,
 };
 use super::onnx::{GraphBuilder, WeightFile};
+use crate::camera::NetworkSize;
 
 /// Why a model could not be exported. Nothing is left in the output folder then.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +50,7 @@ pub enum ExportError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportOptions {
     /// Image size that the model will take.
-    pub size: PatchGrid,
+    pub size: NetworkSize,
     /// Refinement iterations of the camera head; the network was trained with 4.
     pub camera_num_iterations: usize,
 }
@@ -190,7 +191,7 @@ fn step_graph(
     options: &ExportOptions,
     weights: &mut WeightFile,
 ) -> Result<Vec<u8>, ExportError> {
-    let (grid, iterations) = (options.size, options.camera_num_iterations);
+    let (grid, iterations) = (options.size.into(), options.camera_num_iterations);
     let mut net = Net {
         graph: GraphBuilder::new("step", weights),
         source,
@@ -213,7 +214,7 @@ fn dense_graph(
         graph: GraphBuilder::new(head.graph_name(), weights),
         source,
     };
-    dpt_head::build(&mut net, config, options.size, head)?;
+    dpt_head::build(&mut net, config, options.size.into(), head)?;
     Ok(net.graph.finish())
 }
 

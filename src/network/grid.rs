@@ -1,60 +1,40 @@
-//! Image size and patch grid of an exported model.
+//! Patch grid of an image size.
 
-use serde::{Deserialize, Serialize};
+use crate::camera::{NetworkSize, PATCH};
 
 /// Edge of a patch in pixels; the published networks know no other.
-pub const PATCH_SIZE: usize = 14;
+pub const PATCH_SIZE: usize = PATCH as usize;
 
 /// Special tokens before the patches of a frame: one camera, four register and one scale token.
 pub const SPECIAL_TOKENS: usize = 6;
 
-/// An image size in pixels that is a whole number of patches in both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "(usize, usize)", into = "(usize, usize)")]
-pub struct PatchGrid {
-    height: usize,
-    width: usize,
-}
+/// An image size as the network counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatchGrid(NetworkSize);
 
-/// A size that is not a positive multiple of the patch size.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "image size {height}x{width} (height x width): both must be multiples of {PATCH_SIZE} between {PATCH_SIZE} and {MAX_EDGE}"
-)]
-pub struct GridError {
-    height: usize,
-    width: usize,
+impl From<NetworkSize> for PatchGrid {
+    fn from(size: NetworkSize) -> Self {
+        Self(size)
+    }
 }
-
-/// Far above any size the network was trained for; keeps every product of sizes within its integer type.
-const MAX_EDGE: usize = 14 * 585;
 
 impl PatchGrid {
-    pub fn new(height: usize, width: usize) -> Result<Self, GridError> {
-        let fits = |edge: usize| {
-            (PATCH_SIZE..=MAX_EDGE).contains(&edge) && edge.is_multiple_of(PATCH_SIZE)
-        };
-        if fits(height) && fits(width) {
-            Ok(Self { height, width })
-        } else {
-            Err(GridError { height, width })
-        }
-    }
-
+    /// Pixels.
     pub fn height(self) -> usize {
-        self.height
+        self.0.height as usize
     }
 
+    /// Pixels.
     pub fn width(self) -> usize {
-        self.width
+        self.0.width as usize
     }
 
     pub fn rows(self) -> usize {
-        self.height / PATCH_SIZE
+        self.height() / PATCH_SIZE
     }
 
     pub fn columns(self) -> usize {
-        self.width / PATCH_SIZE
+        self.width() / PATCH_SIZE
     }
 
     pub fn patch_count(self) -> usize {
@@ -69,19 +49,5 @@ impl PatchGrid {
     /// (row, column) of every patch in row-major order.
     pub fn patches(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.rows()).flat_map(move |row| (0..self.columns()).map(move |column| (row, column)))
-    }
-}
-
-impl TryFrom<(usize, usize)> for PatchGrid {
-    type Error = GridError;
-
-    fn try_from((height, width): (usize, usize)) -> Result<Self, GridError> {
-        Self::new(height, width)
-    }
-}
-
-impl From<PatchGrid> for (usize, usize) {
-    fn from(grid: PatchGrid) -> Self {
-        (grid.height, grid.width)
     }
 }

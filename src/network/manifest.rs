@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::config::NetworkConfig;
-use super::grid::PatchGrid;
+use crate::camera::NetworkSize;
 
 pub const MANIFEST: &str = "manifest.yaml";
 pub const STEP_GRAPH: &str = "step.onnx";
@@ -27,7 +27,7 @@ pub struct Manifest {
     pub precision: Precision,
     pub layout: CacheLayout,
     /// Height and width of the network's input, pixels.
-    pub size: PatchGrid,
+    pub size: NetworkSize,
     pub camera_num_iterations: usize,
     pub network: NetworkConfig,
     /// Size and checksum of every other file of the folder, by name.

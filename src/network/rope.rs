@@ -133,6 +133,7 @@ impl Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::camera::NetworkSize;
 
     #[test]
     fn orders_pair_the_right_rows_for_heads_of_64() {
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn time_angles_advance_with_the_frame_and_space_angles_do_not() {
         let config = NetworkConfig::official();
-        let grid = PatchGrid::new(28, 42).unwrap();
+        let grid = PatchGrid::from(NetworkSize::new(28, 42).unwrap());
         let rope = Rope::new(&config, grid);
         let mut table = RotaryTable::default();
         rope.fill_global(5, 2, &mut table);

@@ -9,6 +9,7 @@ use super::heads::{Dense, DenseHeads};
 use super::keyframe::KeyframeRule;
 use super::layout::FrameRole;
 use super::step::{POSE_VALUES, StepError, StepRunner};
+use crate::camera::NetworkSize;
 use crate::network::manifest::{Manifest, ManifestError};
 use crate::runtime::{Library, Provider, RuntimeError, RuntimeOptions};
 
@@ -25,14 +26,11 @@ pub enum StreamError {
     Output(#[from] ShapeError),
     #[error("stream settings: {0}")]
     Config(String),
-    #[error(
-        "the frame has {found_width}x{found_height} pixels (width x height), the model takes {width}x{height}"
-    )]
+    #[error("the frame has {width}x{height} pixels, the model takes {size}")]
     FrameSize {
-        found_width: u32,
-        found_height: u32,
-        width: usize,
-        height: usize,
+        width: u32,
+        height: u32,
+        size: NetworkSize,
     },
 }
 
@@ -149,14 +147,13 @@ impl GctStream {
     ///
     /// When the network fails to run, the stream starts anew: what the failed call has written is not known.
     pub fn push(&mut self, frame: &RgbImage) -> Result<Vec<Prediction>, StreamError> {
-        let (height, width) = (self.manifest.size.height(), self.manifest.size.width());
-        let (found_width, found_height) = frame.dimensions();
-        if (found_width as usize, found_height as usize) != (width, height) {
+        let size = self.manifest.size;
+        if frame.dimensions() != (size.width, size.height) {
+            let (width, height) = frame.dimensions();
             return Err(StreamError::FrameSize {
-                found_width,
-                found_height,
                 width,
                 height,
+                size,
             });
         }
         if self.step.stored() > 0 {

@@ -41,7 +41,7 @@ impl DenseHeads {
                 .enable_point
                 .then(|| load(POINTS_GRAPH))
                 .transpose()?,
-            grid: manifest.size,
+            grid: manifest.size.into(),
             level_width: 2 * manifest.network.embed_dim,
         })
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::StreamConfig;
 use super::cache::{CacheError, CacheStatus, KvCache};
 use super::layout::{CacheLayout, FrameRole, StepPlan};
-use crate::network::grid::SPECIAL_TOKENS;
+use crate::network::grid::{PatchGrid, SPECIAL_TOKENS};
 use crate::network::inputs as names;
 use crate::network::manifest::{Manifest, STEP_GRAPH};
 use crate::network::rope::{Rope, RotaryTable};
@@ -21,6 +21,7 @@ pub const POSE_VALUES: usize = 9;
 pub struct StepRunner {
     graph: Graph,
     manifest: Manifest,
+    grid: PatchGrid,
     rope: Rope,
     layout: CacheLayout,
     tokens: KvCache,
@@ -59,8 +60,9 @@ impl StepRunner {
         config: &StreamConfig,
     ) -> Result<Self, StepError> {
         let network = &manifest.network;
+        let grid = PatchGrid::from(manifest.size);
         let layout = CacheLayout::new(
-            manifest.size.tokens(),
+            grid.tokens(),
             SPECIAL_TOKENS,
             config.kept_scale_frames(),
             config.kv_cache_sliding_window,
@@ -77,8 +79,9 @@ impl StepRunner {
         )?;
         Ok(Self {
             graph: Graph::load(library, &folder.join(STEP_GRAPH), runtime)?,
-            rope: Rope::new(network, manifest.size),
+            rope: Rope::new(network, grid),
             manifest: manifest.clone(),
+            grid,
             layout,
             tokens,
             cameras,
@@ -154,7 +157,7 @@ impl StepRunner {
 
     /// The levels of a frame of the last call, each [tokens, 2 dim].
     pub fn levels(&self, frame: usize) -> [&[f32]; names::LEVELS.len()] {
-        let len = self.manifest.size.tokens() * 2 * self.manifest.network.embed_dim;
+        let len = self.grid.tokens() * 2 * self.manifest.network.embed_dim;
         std::array::from_fn(|k| &self.buffers.levels[k][frame * len..][..len])
     }
 
@@ -195,7 +198,7 @@ impl StepRunner {
         frames: usize,
         taps: Vec<Binding>,
     ) -> Result<(), RuntimeError> {
-        let grid = self.manifest.size;
+        let grid = self.grid;
         let network = &self.manifest.network;
         let (frame_tokens, half) = (grid.tokens(), network.head_dim / 2);
         let stored = self.layout.stored();

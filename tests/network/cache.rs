@@ -1,6 +1,7 @@
 //! The caches of a running stream: written in place, growing by moves, the same results all the while.
 
 use crate::common::{export_golden, frames, golden, largest_error};
+use lingbot_map::network::grid::PatchGrid;
 use lingbot_map::network::manifest::Manifest;
 use lingbot_map::runtime::{Library, RuntimeOptions, forced_copies};
 use lingbot_map::stream::{FrameRole, GctStream, StepRunner, StreamConfig};
@@ -27,7 +28,7 @@ fn keys_and_values_appear_in_the_arenas_rows_and_nowhere_else() {
         &config(4),
     )
     .unwrap();
-    let tokens = manifest.size.tokens();
+    let tokens = PatchGrid::from(manifest.size).tokens();
     let images = frames(&golden().join("frames_A"), 12);
     let scale: Vec<u8> = images[..3]
         .iter()

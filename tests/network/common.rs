@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use image::RgbImage;
+use lingbot_map::camera::NetworkSize;
 use lingbot_map::network::checkpoint::Checkpoint;
 use lingbot_map::network::config::NetworkConfig;
 use lingbot_map::network::export::{ExportOptions, export};
-use lingbot_map::network::grid::PatchGrid;
 use ndarray::{ArrayD, IxDyn};
 use ndarray_npy::NpzReader;
 
@@ -20,12 +20,12 @@ pub fn golden_config() -> NetworkConfig {
 }
 
 /// Exports the tiny network for one image size into a folder that lives as long as the result.
-pub fn export_golden(height: usize, width: usize) -> tempfile::TempDir {
+pub fn export_golden(height: u32, width: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let checkpoint = Checkpoint::open(&golden().join("weights.safetensors")).unwrap();
     let config = golden_config();
     let options = ExportOptions {
-        size: PatchGrid::new(height, width).unwrap(),
+        size: NetworkSize::new(height, width).unwrap(),
         camera_num_iterations: config.cam_iters,
     };
     export(&checkpoint, &config, &options, folder.path(), &mut |_| ()).unwrap();

@@ -8,7 +8,7 @@ use ndarray::Axis;
 struct Case {
     name: &'static str,
     frames: &'static str,
-    size: (usize, usize),
+    size: (u32, u32),
     count: usize,
     num_scale_frames: usize,
     keyframe_interval: usize,

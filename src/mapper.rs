@@ -1,0 +1,312 @@
+//! The walk of a frame: camera image, network input, prediction, map. Pure Rust; the ROS node and the command-line
+//! tool are shells around it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use image::RgbImage;
+use nalgebra::Isometry3;
+
+use crate::camera::{Fit, Fitter, Frame, ImageError, Stamp};
+use crate::geometry::{Intrinsics, decode_pose};
+use crate::map::{
+    FrameView, MapError, MapPoint, PointFilter, PreviewSize, Trajectory, VoxelMap, VoxelMapConfig,
+    points_of_frame, write_ply, write_preview,
+};
+use crate::network::manifest::Manifest;
+use crate::runtime::{Provider, RuntimeOptions};
+use crate::stream::{CacheStatus, GctStream, Prediction, StreamConfig, StreamError};
+
+/// Why a frame was not mapped, or a map not made or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum MapperError {
+    /// The frame was refused; the map and the stream are as they were.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl MapperError {
+    /// A stable label of the kind of fault, for counting.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Image(error) => error.reason(),
+            Self::Stream(StreamError::Memory(_)) => "out_of_memory",
+            Self::Stream(_) => "network_failed",
+            Self::Map(_) => "map_failed",
+        }
+    }
+}
+
+/// How frames become a map.
+#[derive(Clone, Debug)]
+pub struct MapperConfig {
+    pub stream: StreamConfig,
+    /// What is done with frames that do not have the network's size.
+    pub fit: Fit,
+    pub filter: PointFilter,
+    pub voxel: VoxelMapConfig,
+}
+
+impl MapperConfig {
+    /// The stream settings of a model and the defaults of everything else.
+    pub fn of_model(manifest: &Manifest) -> Self {
+        Self {
+            stream: StreamConfig::of_model(&manifest.network),
+            fit: Fit::default(),
+            filter: PointFilter::default(),
+            voxel: VoxelMapConfig::default(),
+        }
+    }
+}
+
+/// What one frame added to the map.
+#[derive(Clone, Debug)]
+pub struct MapUpdate {
+    /// The image's own stamp.
+    pub stamp: Stamp,
+    pub prediction: Prediction,
+    /// Pose of the camera's optical frame; the world is the one the network predicts in, near the first camera.
+    pub world_from_camera: Isometry3<f64>,
+    /// At the network's resolution, as predicted.
+    pub intrinsics: Intrinsics,
+    /// The frame's own points that passed the filter, in the world.
+    pub points: Vec<MapPoint>,
+}
+
+/// What the mapper is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapperState {
+    /// No frame has come yet.
+    Waiting,
+    /// Scale frames gather.
+    Initialising {
+        have: usize,
+        need: usize,
+    },
+    Mapping,
+}
+
+/// Where the mapper stands.
+#[derive(Clone, Debug)]
+pub struct MapperStatus {
+    pub state: MapperState,
+    pub frames_in: u64,
+    pub frames_mapped: u64,
+    /// Frames that were not mapped, by reason.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// The provider that really runs the network.
+    pub provider: Provider,
+    /// Rows are tokens.
+    pub token_cache: CacheStatus,
+    /// Rows are frames.
+    pub camera_cache: CacheStatus,
+    /// How long the last frame took from image to map.
+    pub last_step: Duration,
+    pub map_points: usize,
+}
+
+/// Files of a saved map.
+#[derive(Clone, Debug)]
+pub struct SavedMap {
+    pub trajectory: PathBuf,
+    pub map: PathBuf,
+    pub preview: PathBuf,
+}
+
+/// Frames that are in the stream but not yet predicted.
+struct Pending {
+    stamp: Stamp,
+    image: RgbImage,
+}
+
+/// Turns frames into a map.
+pub struct Mapper {
+    stream: GctStream,
+    fitter: Fitter,
+    filter: PointFilter,
+    map: VoxelMap,
+    trajectory: Trajectory,
+    pending: VecDeque<Pending>,
+    frames_in: u64,
+    frames_mapped: u64,
+    rejected: BTreeMap<&'static str, u64>,
+    last_step: Duration,
+}
+
+impl Mapper {
+    /// Loads an exported model.
+    pub fn open(
+        model: &Path,
+        runtime: &RuntimeOptions,
+        config: MapperConfig,
+    ) -> Result<Self, MapperError> {
+        let stream = GctStream::open(model, runtime, config.stream)?;
+        Ok(Self {
+            fitter: Fitter::new(stream.manifest().size, config.fit),
+            stream,
+            filter: config.filter,
+            map: VoxelMap::new(config.voxel),
+            trajectory: Trajectory::default(),
+            pending: VecDeque::new(),
+            frames_in: 0,
+            frames_mapped: 0,
+            rejected: BTreeMap::new(),
+            last_step: Duration::ZERO,
+        })
+    }
+
+    /// Maps the next frame. The first frames only gather; the one that completes them returns an update for each, later
+    /// ones return one. A prediction that is no pose is counted and leaves no trace in the map.
+    ///
+    /// After an error of the network the mapper starts anew with the next frame, since the new stream has another
+    /// world.
+    pub fn push(&mut self, frame: Frame) -> Result<Vec<MapUpdate>, MapperError> {
+        let start = Instant::now();
+        self.frames_in += 1;
+        let result = self.try_push(frame);
+        if let Err(error) = &result {
+            *self.rejected.entry(error.reason()).or_default() += 1;
+        }
+        self.last_step = start.elapsed();
+        result
+    }
+
+    /// Maps the scale frames that there are; for a stream that ends early.
+    pub fn finish(&mut self) -> Result<Vec<MapUpdate>, MapperError> {
+        let result = self.stream.finish();
+        self.absorb(result)
+    }
+
+    /// Forgets the map, the path and all frames; counters go on.
+    pub fn reset(&mut self) {
+        self.stream.reset();
+        self.map.clear();
+        self.trajectory.clear();
+        self.pending.clear();
+    }
+
+    /// The model that runs.
+    pub fn manifest(&self) -> &Manifest {
+        self.stream.manifest()
+    }
+
+    pub fn map(&self) -> &VoxelMap {
+        &self.map
+    }
+
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
+    }
+
+    /// Writes `trajectory.tum`, `map.ply` and `preview.png`, each whole or not at all.
+    pub fn save(&self, folder: &Path) -> Result<SavedMap, MapperError> {
+        std::fs::create_dir_all(folder).map_err(|source| MapError::Write {
+            path: folder.to_owned(),
+            source,
+        })?;
+        let saved = SavedMap {
+            trajectory: folder.join("trajectory.tum"),
+            map: folder.join("map.ply"),
+            preview: folder.join("preview.png"),
+        };
+        let points: Vec<MapPoint> = self.map.points().collect();
+        self.trajectory.write_tum(&saved.trajectory)?;
+        write_ply(&saved.map, points.iter().copied())?;
+        write_preview(
+            &saved.preview,
+            &points,
+            &self.trajectory,
+            PreviewSize::default(),
+        )?;
+        Ok(saved)
+    }
+
+    pub fn status(&self) -> MapperStatus {
+        let need = self.stream.config().num_scale_frames;
+        MapperStatus {
+            state: match self.stream.waiting_frames() {
+                0 if self.stream.token_cache().valid == 0 => MapperState::Waiting,
+                0 => MapperState::Mapping,
+                have => MapperState::Initialising { have, need },
+            },
+            frames_in: self.frames_in,
+            frames_mapped: self.frames_mapped,
+            rejected: self.rejected.clone(),
+            provider: self.stream.provider(),
+            token_cache: self.stream.token_cache(),
+            camera_cache: self.stream.camera_cache(),
+            last_step: self.last_step,
+            map_points: self.map.len(),
+        }
+    }
+
+    fn try_push(&mut self, frame: Frame) -> Result<Vec<MapUpdate>, MapperError> {
+        let (image, _) = self.fitter.fit(&frame.image)?;
+        let result = self.stream.push(&image);
+        self.pending.push_back(Pending {
+            stamp: frame.stamp,
+            image,
+        });
+        self.absorb(result)
+    }
+
+    /// Takes the predictions of a call into the map.
+    fn absorb(
+        &mut self,
+        result: Result<Vec<Prediction>, StreamError>,
+    ) -> Result<Vec<MapUpdate>, MapperError> {
+        match result {
+            Ok(predictions) => Ok(predictions
+                .into_iter()
+                .filter_map(|prediction| self.integrate(prediction))
+                .collect()),
+            Err(StreamError::Memory(error)) => {
+                // The frame was refused before it touched anything.
+                self.pending.pop_back();
+                Err(StreamError::Memory(error).into())
+            }
+            Err(error) => {
+                self.reset();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// `None` for a prediction that is no pose.
+    fn integrate(&mut self, prediction: Prediction) -> Option<MapUpdate> {
+        let Pending { stamp, image } = self.pending.pop_front()?;
+        let (world_from_camera, intrinsics) =
+            match decode_pose(&prediction.pose_enc, self.stream.manifest().size) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    log::debug!("frame {} has no pose: {error}", prediction.index);
+                    *self.rejected.entry("invalid_pose").or_default() += 1;
+                    return None;
+                }
+            };
+        let mut points = Vec::new();
+        let view = FrameView {
+            depth: prediction.depth.view(),
+            confidence: prediction.depth_conf.view(),
+            image: &image,
+            world_from_camera: &world_from_camera,
+            intrinsics: &intrinsics,
+        };
+        points_of_frame(&view, &self.filter, &mut points);
+        self.map.integrate(&points);
+        self.trajectory.push(stamp, world_from_camera);
+        self.frames_mapped += 1;
+        Some(MapUpdate {
+            stamp,
+            prediction,
+            world_from_camera,
+            intrinsics,
+            points,
+        })
+    }
+}
