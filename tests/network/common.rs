@@ -47,7 +47,11 @@ pub struct Reference(NpzReader<File>);
 
 impl Reference {
     pub fn open(name: &str) -> Self {
-        Self(NpzReader::new(File::open(golden().join(name)).unwrap()).unwrap())
+        Self::of(&golden().join(name))
+    }
+
+    pub fn of(path: &Path) -> Self {
+        Self(NpzReader::new(File::open(path).unwrap()).unwrap())
     }
 
     /// An array with axes of length one dropped at the end.

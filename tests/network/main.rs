@@ -2,5 +2,6 @@
 
 mod cache;
 mod common;
+mod demo;
 mod golden;
 mod intermediates;
