@@ -4,6 +4,7 @@ pub mod camera;
 pub mod geometry;
 pub mod map;
 pub mod mapper;
+pub mod model;
 pub mod network;
 pub mod runtime;
 pub mod stream;

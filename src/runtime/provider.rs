@@ -21,7 +21,7 @@ impl Provider {
 
     /// The provider that will really run, or why the wish cannot be met. Only [`Provider::Auto`] ever settles for less
     /// than was asked, and says so in the log.
-    pub(super) fn resolve(self) -> Result<Self, RuntimeError> {
+    pub fn resolve(self) -> Result<Self, RuntimeError> {
         match self {
             Provider::Cpu => Ok(Provider::Cpu),
             Provider::Auto => {
