@@ -1,6 +1,7 @@
 //! Live dense mapping from a single camera with GCTStream (LingBot-Map) on ONNX Runtime.
 
 pub mod camera;
+pub mod cli;
 pub mod geometry;
 pub mod map;
 pub mod mapper;

@@ -9,11 +9,10 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 
-use crate::camera::reference_size;
+use crate::camera::{ImageError, NetworkSize, reference_size};
 use crate::network::checkpoint::{Checkpoint, CheckpointError};
 use crate::network::config::{ConfigError, NetworkConfig};
 use crate::network::export::{self, ExportError, ExportOptions, ExportProgress};
-use crate::network::grid::{GridError, PatchGrid};
 use crate::network::manifest::{FORMAT, Manifest};
 
 /// Why there is no model to run.
@@ -24,7 +23,7 @@ pub enum ModelError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Size(#[from] GridError),
+    Size(ImageError),
     #[error(transparent)]
     Export(#[from] ExportError),
     #[error(
@@ -53,7 +52,7 @@ pub struct CheckpointSource {
     pub config: Option<PathBuf>,
     /// Height and width of the network input, pixels. Else the configuration's, else that of the
     /// reference implementation for the first image.
-    pub size: Option<(usize, usize)>,
+    pub size: Option<(u32, u32)>,
     /// Else the configuration's.
     pub camera_num_iterations: Option<usize>,
 }
@@ -86,18 +85,22 @@ pub fn open_checkpoint(
 /// reference implementation would use for an image of the given width and height.
 pub fn input_size(
     config: &NetworkConfig,
-    asked: Option<(usize, usize)>,
+    asked: Option<(u32, u32)>,
     image: Option<(u32, u32)>,
-) -> Result<PatchGrid, ModelError> {
-    let by_image = || {
-        let (width, height) = image?;
-        let target = u32::try_from(config.img_size).ok()?;
-        let size = reference_size(width, height, target);
-        Some((size.height as usize, size.width as usize))
-    };
-    let chosen = asked.or_else(|| config.input_size()).or_else(by_image);
-    let (height, width) = chosen.ok_or(ModelError::SizeUnknown)?;
-    Ok(PatchGrid::new(height, width)?)
+) -> Result<NetworkSize, ModelError> {
+    let configured = config
+        .input_size()
+        .map(|(height, width)| (pixels(height), pixels(width)));
+    if let Some((height, width)) = asked.or(configured) {
+        return NetworkSize::new(height, width).map_err(ModelError::Size);
+    }
+    let (width, height) = image.ok_or(ModelError::SizeUnknown)?;
+    Ok(reference_size(width, height, pixels(config.img_size)))
+}
+
+/// Sizes beyond 32 bits become one that is refused.
+fn pixels(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 /// The folder of a model that can be run.
@@ -184,7 +187,7 @@ fn cache_name(
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let (height, width) = (options.size.height(), options.size.width());
+    let NetworkSize { height, width } = options.size;
     Ok(format!("{stem}-{height}x{width}-{hash}"))
 }
 
@@ -300,7 +303,7 @@ mod tests {
     fn the_input_size_is_the_one_asked_for_then_the_configured_then_the_images() {
         let mut config = NetworkConfig::official();
         let size = |config: &_, asked, image| {
-            input_size(config, asked, image).map(|grid| (grid.height(), grid.width()))
+            input_size(config, asked, image).map(|size| (size.height, size.width))
         };
         let image = Some((640, 480));
         assert!(matches!(

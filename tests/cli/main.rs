@@ -1,0 +1,7 @@
+//! The command-line tool as its users run it.
+
+mod demo;
+mod export;
+mod faults;
+mod golden;
+mod tool;
