@@ -59,6 +59,12 @@ impl Graph {
             .with_optimization_level(GraphOptimizationLevel::All)
             .map_err(ort::Error::from)?
             .with_intra_threads(options.threads)
+            .map_err(ort::Error::from)?
+            // The attended rows change from call to call: a plan kept for every shape would be memory that grows.
+            .with_memory_pattern(false)
+            .map_err(ort::Error::from)?
+            // Between frames the cores belong to the rest of the robot.
+            .with_config_entry("session.force_spinning_stop", "1")
             .map_err(ort::Error::from)?;
         let session = builder.commit_from_file(path)?;
         let binding = session.create_binding()?;
