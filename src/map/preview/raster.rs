@@ -64,8 +64,11 @@ impl Raster {
     }
 
     fn at(&self, x: usize, y: usize) -> Option<f32> {
+        if x >= self.width {
+            return None;
+        }
         let depth = *self.depth.get(y * self.width + x)?;
-        (x < self.width && depth.is_finite()).then_some(depth)
+        depth.is_finite().then_some(depth)
     }
 
     fn shaded(&self, x: usize, y: usize, depth_range: f32) -> Rgb<u8> {
@@ -95,4 +98,27 @@ fn span(centre: f32, radius: f32, limit: usize) -> std::ops::Range<usize> {
     let first = (centre - radius - 0.5).floor().max(0.0);
     let end = (centre + radius + 1.5).floor().max(0.0);
     (first as usize).min(limit)..(end as usize).min(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_at_every_edge_are_shaded() {
+        let (width, height) = (8, 6);
+        let raster = Raster {
+            width,
+            height,
+            depth: (0..width * height).map(|i| i as f32).collect(),
+            color: vec![[200, 100, 50]; width * height],
+        };
+        for y in 0..height {
+            for x in 0..width {
+                assert!(raster.shaded(x, y, 10.0)[0] > 0, "{x} {y}");
+            }
+        }
+        assert_eq!(raster.at(width, 0), None);
+        assert_eq!(raster.at(0, height), None);
+    }
 }
