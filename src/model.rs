@@ -72,7 +72,10 @@ pub fn open_checkpoint(
                 if !beside.is_file() {
                     return Err(ConfigError::NotInferable { difference }.into());
                 }
-                log::info!("{difference}: sizes come from {}", beside.display());
+                log::info!(
+                    "not of the official size ({difference}): sizes come from {}",
+                    beside.display()
+                );
                 NetworkConfig::from_file(&beside)?
             }
             inferred => inferred?,

@@ -1,12 +1,12 @@
 //! Raw predictions in a NumPy archive, gathered on disk so that memory does not grow with frames.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bytemuck::Pod;
-use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -97,7 +97,10 @@ impl PredictionWriter {
 }
 
 fn write_archive(path: &Path, arrays: Vec<Spool>, frames: usize) -> io::Result<()> {
-    let file = NamedTempFile::new_in(folder(path))?;
+    // A temporary file is private; this one is to be as readable as any other new file.
+    let file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))?;
     let mut archive = ZipWriter::new(BufWriter::new(file));
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
@@ -236,6 +239,15 @@ mod tests {
         assert_eq!(stamps.to_vec(), [0, 100, 200]);
         let points: Array4<f32> = archive.by_name("world_points").unwrap();
         assert_eq!(points.dim(), (3, 2, 3, 3));
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+        // What the umask leaves to others, a file made the usual way has too.
+        let usual = folder.path().join("usual");
+        File::create(&usual).unwrap();
+        assert_eq!(
+            mode,
+            std::fs::metadata(&usual).unwrap().permissions().mode()
+        );
         // The predictions alone: no temporary file is left.
         assert_eq!(
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
