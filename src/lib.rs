@@ -7,5 +7,7 @@ pub mod map;
 pub mod mapper;
 pub mod model;
 pub mod network;
+#[cfg(feature = "ros")]
+pub mod node;
 pub mod runtime;
 pub mod stream;

@@ -1,0 +1,216 @@
+//! The node's state as `diagnostic_msgs`, for `/diagnostics` once a second.
+
+use std::time::{Duration, Instant};
+
+use r2r::{
+    diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus, KeyValue},
+    std_msgs::msg::Header,
+};
+
+use super::{
+    health::{Snapshot, memory},
+    logging::without_nul,
+};
+use crate::{
+    camera::Stamp,
+    mapper::{MapperState, MapperStatus},
+};
+
+const OK: u8 = 0;
+const WARN: u8 = 1;
+
+/// How long no image may come before that is worth a warning.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How keys and values are kept between frames: in arenas of this process that move to a larger one when full.
+const CACHE_MODE: &str = "arenas, doubled when full";
+
+/// What the report needs beside the snapshot.
+pub struct Context<'a> {
+    /// Full name of the node.
+    pub node: &'a str,
+    pub image_topic: &'a str,
+    pub started: Instant,
+    /// Frames overtaken by newer ones.
+    pub dropped: u64,
+}
+
+pub fn report(stamp: Stamp, state: &Snapshot, context: &Context) -> DiagnosticArray {
+    let (level, message) = summary(state, context);
+    let status = DiagnosticStatus {
+        level,
+        name: without_nul(&format!(
+            "{}: mapping",
+            context.node.trim_start_matches('/')
+        )),
+        message: without_nul(&message),
+        hardware_id: without_nul(&state.camera_frame),
+        values: values(state, context)
+            .into_iter()
+            .map(|(key, value)| KeyValue {
+                key,
+                value: without_nul(&value),
+            })
+            .collect(),
+    };
+    let header: Header = super::messages::header(stamp, "");
+    DiagnosticArray {
+        header,
+        status: vec![status],
+    }
+}
+
+/// Level and a sentence that says what to do.
+fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
+    let Some(mapper) = &state.mapper else {
+        return (OK, "loading the model".into());
+    };
+    let silent = state.last_arrival.unwrap_or(context.started).elapsed();
+    if silent > SILENCE {
+        let seconds = silent.as_secs();
+        return (
+            WARN,
+            format!(
+                "no images on {} for {seconds} s: is the camera running?",
+                context.image_topic
+            ),
+        );
+    }
+    (OK, state_name(mapper))
+}
+
+fn state_name(mapper: &MapperStatus) -> String {
+    match mapper.state {
+        MapperState::Waiting => "waiting for images".into(),
+        MapperState::Initialising { have, need } => format!("initialising {have}/{need}"),
+        MapperState::Mapping => "mapping".into(),
+    }
+}
+
+fn values(state: &Snapshot, context: &Context) -> Vec<(String, String)> {
+    let mut values: Vec<(String, String)> = Vec::new();
+    let mut add = |key: &str, value: String| values.push((key.to_string(), value));
+    add(
+        "state",
+        state.mapper.as_ref().map_or("starting".into(), state_name),
+    );
+    add("frames in", state.received.to_string());
+    add("frames mapped", state.frames_mapped.to_string());
+    add("frames dropped", context.dropped.to_string());
+    add(
+        "frames refused",
+        state.refused.values().sum::<u64>().to_string(),
+    );
+    for (reason, count) in &state.refused {
+        add(&format!("refused: {reason}"), count.to_string());
+    }
+    add("new maps by clock jumps", state.clock_jumps.to_string());
+    if let Some(seconds) = state.seconds_per_frame() {
+        add("seconds per frame", format!("{seconds:.3}"));
+    }
+    if let Some(mapper) = &state.mapper {
+        add(
+            "last step seconds",
+            format!("{:.3}", mapper.last_step.as_secs_f64()),
+        );
+        add("map points", mapper.map_points.to_string());
+        // Frames that came back as refused are counted above.
+        let unheard = |reason: &&str| !state.refused.contains_key(reason);
+        for (reason, count) in mapper.rejected.iter().filter(|(reason, _)| unheard(reason)) {
+            add(&format!("not mapped: {reason}"), count.to_string());
+        }
+        add("provider", mapper.provider.to_string());
+        let (tokens, camera) = (&mapper.token_cache, &mapper.camera_cache);
+        add("cache mode", CACHE_MODE.into());
+        add("cache capacity tokens", tokens.capacity.to_string());
+        add("cache fill tokens", tokens.valid.to_string());
+        add("cache moves", (tokens.moves + camera.moves).to_string());
+        add(
+            "cache MB",
+            ((tokens.bytes + camera.bytes) / 1_000_000).to_string(),
+        );
+    }
+    if let Some((now, peak)) = memory() {
+        add("memory MB", (now / 1_000_000).to_string());
+        add("memory peak MB", (peak / 1_000_000).to_string());
+    }
+    add("image topic", context.image_topic.to_string());
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{runtime::Provider, stream::CacheStatus};
+
+    fn report_of(state: &Snapshot, started: Instant) -> DiagnosticStatus {
+        let context = Context {
+            node: "/front/lingbot_map",
+            image_topic: "/image",
+            started,
+            dropped: 7,
+        };
+        report(Stamp(1), state, &context).status.remove(0)
+    }
+
+    fn waiting() -> MapperStatus {
+        MapperStatus {
+            state: MapperState::Waiting,
+            frames_in: 0,
+            frames_mapped: 0,
+            rejected: BTreeMap::new(),
+            provider: Provider::Cpu,
+            token_cache: CacheStatus::default(),
+            camera_cache: CacheStatus::default(),
+            last_step: Duration::ZERO,
+            map_points: 0,
+        }
+    }
+
+    fn value<'a>(status: &'a DiagnosticStatus, key: &str) -> Option<&'a str> {
+        status
+            .values
+            .iter()
+            .find(|pair| pair.key == key)
+            .map(|pair| pair.value.as_str())
+    }
+
+    #[test]
+    fn counts_and_reasons_are_reported() {
+        let mut state = Snapshot {
+            received: 12,
+            frames_mapped: 3,
+            ..Default::default()
+        };
+        state.refused.insert("short_data", 2);
+        state.mapping_time = Duration::from_millis(600);
+        let status = report_of(&state, Instant::now());
+        assert_eq!(status.name, "front/lingbot_map: mapping");
+        assert_eq!(status.message, "loading the model");
+        assert_eq!(value(&status, "frames in"), Some("12"));
+        assert_eq!(value(&status, "frames dropped"), Some("7"));
+        assert_eq!(value(&status, "refused: short_data"), Some("2"));
+        assert_eq!(value(&status, "seconds per frame"), Some("0.200"));
+    }
+
+    #[test]
+    fn silence_is_a_warning_that_names_the_topic() {
+        let Some(long_ago) = Instant::now().checked_sub(Duration::from_secs(60)) else {
+            return;
+        };
+        let state = Snapshot {
+            mapper: Some(waiting()),
+            ..Default::default()
+        };
+        let status = report_of(&state, long_ago);
+        assert_eq!(status.level, WARN);
+        assert!(
+            status.message.contains("/image for 60 s"),
+            "{}",
+            status.message
+        );
+        assert_eq!(report_of(&state, Instant::now()).level, OK);
+    }
+}

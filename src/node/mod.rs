@@ -1,0 +1,182 @@
+//! The ROS 2 node: a thin shell around [`crate::mapper::Mapper`].
+//!
+//! Three kinds of thread. One spins ROS and puts the newest image into a one-slot mailbox. One owns the mapper, takes
+//! the image from there, maps it and publishes. Tokio serves services, timers and signals.
+//!
+//! Everything published about an image carries the stamp of that image. Axes change in [`frames`] and nowhere else.
+
+mod clock;
+mod declare;
+mod diagnostics;
+mod frames;
+mod health;
+mod input;
+mod logging;
+mod mailbox;
+mod messages;
+mod outputs;
+pub mod parameters;
+mod services;
+mod setup;
+mod spin;
+mod worker;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use anyhow::{Context as _, anyhow};
+use r2r::{QosProfile, std_srvs::srv::Trigger};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
+
+use self::{
+    clock::Clock,
+    health::Health,
+    outputs::Outputs,
+    worker::{Command, Inbox},
+};
+
+/// The node's name where the command line gives no other.
+pub const NODE_NAME: &str = "lingbot_map";
+
+/// Runs the node until SIGINT or SIGTERM, or until it cannot go on. Takes ROS arguments from the command line.
+pub async fn run() -> anyhow::Result<()> {
+    // First of all: a signal that comes while the node starts ends it as well.
+    let mut signals = Signals::new()?;
+    let context = r2r::Context::create().context("ROS cannot be initialised")?;
+    logging::init();
+    let mut node =
+        r2r::Node::create(context, NODE_NAME, "").context("the node cannot be created")?;
+    let (parameters, unknown) = declare::read(&node)?;
+    for name in unknown {
+        log::warn!(
+            "parameter {name} is not known: a typing error? See config/mapping.yaml for all names"
+        );
+    }
+    let (parameter_services, _changes) =
+        node.make_derived_parameter_handler(declare::served(&parameters))?;
+    tokio::spawn(parameter_services);
+
+    let parameters = Arc::new(parameters);
+    let health = Arc::new(Health::default());
+    let inbox = Arc::new(Inbox::default());
+    let clock = Clock::of(&node);
+    let topic = spin::image_topic(&parameters);
+    let images = spin::subscribe(&mut node, &parameters)
+        .with_context(|| format!("cannot subscribe to {topic}"))?;
+    let outputs = Outputs::new(&mut node, &parameters)?;
+    serve(&mut node, &parameters, &clock, &health, &inbox, &topic)?;
+    log::info!("listening to {topic} ({})", parameters.image_transport);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    // The senders fall with their threads, so that an end is noticed however it comes.
+    let (alive, deaf) = oneshot::channel::<()>();
+    let spinning = thread::Builder::new().name("ros".into()).spawn({
+        let (inbox, health, stop) = (inbox.clone(), health.clone(), stop.clone());
+        move || {
+            let _alive = alive;
+            spin::run(node, images, &clock, &inbox, &health, &stop);
+        }
+    })?;
+    let (end, mut ended) = oneshot::channel();
+    let working = thread::Builder::new().name("mapper".into()).spawn({
+        let (inbox, health) = (inbox.clone(), health.clone());
+        move || {
+            let _ = end.send(worker::run(parameters, health, outputs, inbox));
+        }
+    })?;
+
+    let outcome = tokio::select! {
+        result = &mut ended => result.unwrap_or_else(|_| Err(anyhow!("the mapper's thread failed"))),
+        _ = deaf => Err(anyhow!("the ROS thread failed")),
+        name = signals.next() => {
+            log::info!("{name}: ending");
+            inbox.close();
+            if health.lock().mapper.is_none() {
+                // Still loading, nothing to keep: do not wait for a model that nobody wants any more.
+                Ok(())
+            } else {
+                tokio::select! {
+                    result = ended => result.unwrap_or_else(|_| Err(anyhow!("the mapper's thread failed"))),
+                    name = signals.next() => Err(anyhow!("{name} again: ended without waiting for the running step")),
+                }
+            }
+        }
+    };
+    stop.store(true, Ordering::Relaxed);
+    // Both results are known by now; joining only waits for the last messages to be out.
+    let _ = spinning.join();
+    if working.is_finished() {
+        let _ = working.join();
+    }
+    outcome
+}
+
+/// Starts everything that tokio serves.
+fn serve(
+    node: &mut r2r::Node,
+    parameters: &parameters::Parameters,
+    clock: &Clock,
+    health: &Arc<Health>,
+    inbox: &Arc<Inbox>,
+    topic: &str,
+) -> anyhow::Result<()> {
+    let qos = QosProfile::services_default;
+    let reset = node.create_service::<Trigger::Service>("~/reset", qos())?;
+    tokio::spawn(services::serve(
+        Box::new(reset),
+        inbox.clone(),
+        Command::Reset,
+        |()| Ok("a new map begins".into()),
+    ));
+    let save = node.create_service::<Trigger::Service>("~/save_map", qos())?;
+    tokio::spawn(services::serve(
+        Box::new(save),
+        inbox.clone(),
+        Command::Save,
+        |saved| saved.map(|folder| folder.display().to_string()),
+    ));
+    tokio::spawn(services::publish_map_regularly(
+        inbox.clone(),
+        parameters.points_rate,
+    ));
+    let diagnostics = node.create_publisher("/diagnostics", QosProfile::default())?;
+    let names = (node.fully_qualified_name()?, topic.to_string());
+    tokio::spawn(services::publish_diagnostics(
+        diagnostics,
+        clock.clone(),
+        health.clone(),
+        inbox.clone(),
+        names,
+    ));
+    Ok(())
+}
+
+/// The two signals that ask a process to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt()).context("SIGINT")?,
+            terminate: signal(SignalKind::terminate()).context("SIGTERM")?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+}

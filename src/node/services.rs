@@ -1,0 +1,95 @@
+//! What tokio serves: the two services, the map's timer and the diagnostics.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::{Stream, StreamExt};
+use r2r::{
+    Publisher, ServiceRequest, diagnostic_msgs::msg::DiagnosticArray, std_srvs::srv::Trigger,
+};
+use tokio::{
+    sync::oneshot,
+    time::{MissedTickBehavior, interval},
+};
+
+use super::{
+    clock::Clock,
+    diagnostics,
+    health::Health,
+    logging::without_nul,
+    worker::{Command, Inbox},
+};
+
+type Requests<T> = Box<dyn Stream<Item = ServiceRequest<T>> + Send + Unpin>;
+
+/// Answers one service, request after request: `command` carries the channel for the reply, `answer` words it.
+pub async fn serve<R>(
+    mut requests: Requests<Trigger::Service>,
+    inbox: Arc<Inbox>,
+    command: fn(oneshot::Sender<R>) -> Command,
+    answer: fn(R) -> Result<String, String>,
+) {
+    while let Some(request) = requests.next().await {
+        let (reply, result) = oneshot::channel();
+        let outcome = if inbox.put_command(command(reply)) {
+            result
+                .await
+                .map_err(|_| "the node is ending".to_string())
+                .and_then(answer)
+        } else {
+            Err("the node is ending".to_string())
+        };
+        let (success, message) = match outcome {
+            Ok(message) => (true, message),
+            Err(message) => (false, message),
+        };
+        if let Err(error) = request.respond(Trigger::Response {
+            success,
+            message: without_nul(&message),
+        }) {
+            log::debug!("a service reply was not sent: {error}");
+        }
+    }
+}
+
+/// Asks for the map to be published, `rate` times a second.
+pub async fn publish_map_regularly(inbox: Arc<Inbox>, rate: f64) {
+    let mut ticks = interval(Duration::from_secs_f64(1.0 / rate));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        if !inbox.put_command_once(Command::PublishMap, |queued| {
+            matches!(queued, Command::PublishMap)
+        }) {
+            return;
+        }
+    }
+}
+
+/// Publishes the diagnostics once a second.
+pub async fn publish_diagnostics(
+    publisher: Publisher<DiagnosticArray>,
+    clock: Clock,
+    health: Arc<Health>,
+    inbox: Arc<Inbox>,
+    (node, image_topic): (String, String),
+) {
+    let started = Instant::now();
+    let mut ticks = interval(Duration::from_secs(1));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        let context = diagnostics::Context {
+            node: &node,
+            image_topic: &image_topic,
+            started,
+            dropped: inbox.dropped(),
+        };
+        let report = diagnostics::report(clock.now(), &health.snapshot(), &context);
+        if let Err(error) = publisher.publish(&report) {
+            log::debug!("diagnostics were not published: {error}");
+        }
+    }
+}
