@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Plays images through ROS as a camera, maps them with the node, saves the map and says what was measured.
+#   scripts/demo.sh          the walk through the demo room, with the demo model
+#   scripts/demo.sh DIR      the JPEG or PNG images of a folder, in the order of their names
+# MODEL=PATH takes another model (an exported folder or a checkpoint), RATE=HZ another rate, OUTPUT=DIR another place.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+
+DEMO=$PROJECT_ROOT/models/demo
+IMAGES=$(realpath -e "${1:-$DEMO/walk/rgb}" 2>/dev/null) || fail "there is no folder ${1}"
+MODEL=$(realpath -e "${MODEL:-$DEMO/weights.safetensors}" 2>/dev/null) || fail "there is no model ${MODEL:-}"
+RATE=${RATE:-10}
+mkdir -p "${OUTPUT:-$PROJECT_ROOT/demo-output}"
+OUTPUT=$(realpath "${OUTPUT:-$PROJECT_ROOT/demo-output}")
+cd "$PROJECT_ROOT"
+
+for setup in rust onnxruntime ros; do
+    scripts/setup_$setup.sh
+done
+use_ros
+use_onnxruntime
+
+say "building (the first time takes some minutes)"
+cargo build --release --locked --bins --example camera_player
+INSTALL=$PROJECT_ROOT/target/install
+run_logged target/install.log scripts/install.sh "$INSTALL" || fail "the package could not be installed into target/"
+export AMENT_PREFIX_PATH=$INSTALL:$AMENT_PREFIX_PATH
+
+# This demo stays on this machine and away from a robot that may run beside it.
+export ROS_DOMAIN_ID=${ROS_DOMAIN_ID:-$((100 + $$ % 100))}
+if [ "$ROS_DISTRO" = humble ]; then
+    export ROS_LOCALHOST_ONLY=1
+else
+    export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
+fi
+export FASTRTPS_DEFAULT_PROFILES_FILE=${FASTRTPS_DEFAULT_PROFILES_FILE:-$PROJECT_ROOT/config/fastdds.xml}
+
+start_node() {
+    local log=$OUTPUT/node.log
+    local arguments=(image_topic:=/image model:="$MODEL" output_dir:="$OUTPUT")
+    if ros2 launch --help >/dev/null 2>&1; then
+        say "starting the node with ros2 launch"
+        ros2 launch lingbot_map mapping.launch.py "${arguments[@]}" >"$log" 2>&1 &
+    elif libraries=$(play_launch_libraries); then
+        say "starting the node with play_launch"
+        (cd "$OUTPUT" && LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec play_launch launch \
+            lingbot_map mapping.launch.py "${arguments[@]}" --disable-all) >"$log" 2>&1 &
+    else
+        say "starting the node itself (no launch program can run here)"
+        "$INSTALL/lib/lingbot_map/mapping_node" --ros-args --params-file config/mapping.yaml \
+            -p image_topic:=/image -p model:="$MODEL" -p output_dir:="$OUTPUT" >"$log" 2>&1 &
+    fi
+    NODE=$!
+}
+
+stop_node() {
+    kill -TERM "$NODE" 2>/dev/null || true
+    wait "$NODE" 2>/dev/null || true
+}
+
+# What the node said: by itself, or kept by play_launch.
+show_log() {
+    tail -n 20 "$OUTPUT/node.log" "$OUTPUT"/play_log/latest/node/lingbot_map/{out,err} 2>/dev/null >&2 || true
+}
+
+start_node
+trap stop_node EXIT
+TRUTH=()
+[ "$IMAGES" != "$DEMO/walk/rgb" ] || TRUTH=(--truth "$DEMO/walk/groundtruth.tum")
+say "playing $(find "$IMAGES" -maxdepth 1 -type f | wc -l) images at $RATE a second"
+target/release/examples/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" "${TRUTH[@]}" &
+PLAYER=$!
+# Whichever ends first: a node that fails is not waited for.
+wait -n -p FIRST "$PLAYER" "$NODE" && ended=0 || ended=$?
+if [ "$FIRST" != "$PLAYER" ] || [ $ended != 0 ]; then
+    kill "$PLAYER" 2>/dev/null || true
+    show_log
+    fail "the demo did not come to its end; what the node said is above"
+fi
+stop_node
+trap - EXIT
