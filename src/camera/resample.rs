@@ -1,9 +1,8 @@
 //! Fast antialiased bicubic resampling of a part of a picture.
 
-use fast_image_resize::images::ImageRef;
-use fast_image_resize::{
-    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer, images::Image as ImageMut,
-};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbImage;
 
 use super::ImageError;
@@ -70,18 +69,14 @@ pub(super) fn resample(
         .resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom))
         .use_alpha(false)
         .crop(left, top, columns, rows);
-    let source = ImageRef::new(
-        image.width(),
-        image.height(),
-        image.as_raw(),
-        PixelType::U8x3,
-    )
-    .map_err(|e| failed(&e))?;
-    let mut result = RgbImage::new(width, height);
-    let mut target = ImageMut::from_slice_u8(width, height, &mut result, PixelType::U8x3)
+    // The typed call: the dynamic one would compile every pixel type that the library knows into this crate.
+    let source = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.as_raw())
         .map_err(|e| failed(&e))?;
+    let mut result = RgbImage::new(width, height);
+    let mut target =
+        TypedImage::<U8x3>::from_buffer(width, height, &mut result).map_err(|e| failed(&e))?;
     resizer
-        .resize(&source, &mut target, &options)
+        .resize_typed(&source, &mut target, &options)
         .map_err(|e| failed(&e))?;
     Ok(result)
 }

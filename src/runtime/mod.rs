@@ -48,3 +48,13 @@ pub struct RuntimeOptions {
     /// Threads of one operator; 0 takes one per core.
     pub threads: usize,
 }
+
+impl RuntimeOptions {
+    /// The same with the provider that will really run; see [`Provider`].
+    pub fn resolve(&self) -> Result<Self, RuntimeError> {
+        Ok(Self {
+            provider: self.provider.resolve()?,
+            ..self.clone()
+        })
+    }
+}

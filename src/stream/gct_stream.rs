@@ -98,6 +98,7 @@ impl GctStream {
         config.validate()?;
         let manifest = Manifest::read(folder)?;
         let library = Library::load(runtime.library.as_deref())?;
+        let runtime = &runtime.resolve()?;
         Ok(Self {
             step: StepRunner::open(&library, folder, &manifest, runtime, &config)?,
             heads: DenseHeads::open(&library, folder, &manifest, runtime)?,
