@@ -79,3 +79,20 @@ if [ "$FIRST" != "$PLAYER" ] || [ $ended != 0 ]; then
 fi
 stop_node
 trap - EXIT
+
+MAP=$(sed -n 's/^ *"map": "\(.*\)",\{0,1\}$/\1/p' "$OUTPUT/figures.json")
+if [ ${#TRUTH[@]} != 0 ]; then
+    # A saved map holds no depth images: the command-line tool maps the same frames once more and keeps them.
+    say "depth of the same frames against the truth"
+    CHECK=$OUTPUT/depth-check
+    run_logged "$OUTPUT/depth-check.log" target/release/lingbot_map run --images "$IMAGES" --checkpoint "$MODEL" \
+        --output "$CHECK" --save-predictions "$CHECK/predictions.npz" || fail "the depth could not be compared"
+    target/release/lingbot_map evaluate --predictions "$CHECK/predictions.npz" --truth "$DEMO/walk" | sed 's/^/   /'
+fi
+say "map:     $MAP/map.ply"
+say "path:    $MAP/trajectory.tum"
+say "picture: $MAP/preview.png"
+if [ "$MODEL" = "$DEMO/weights.safetensors" ]; then
+    say "The demo model knows one synthetic room and nothing else: of other images it makes nonsense that only shows"
+    say "that the path from camera to map works. Real scenes need the official checkpoint: MODEL=/path/to/it scripts/demo.sh DIR"
+fi
