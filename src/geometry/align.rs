@@ -68,13 +68,38 @@ pub fn align_similarity(
     ))
 }
 
-fn moments(source: &[Point3<f64>], target: &[Point3<f64>]) -> Result<Moments, AlignError> {
-    if source.len() != target.len() || source.is_empty() {
-        return Err(AlignError::Length {
-            source_len: source.len(),
-            target_len: target.len(),
-        });
+/// The rotation that takes each of `source` (from the left) closest to its counterpart in `target`, by the sum of
+/// squared differences of their matrices.
+///
+/// # Errors
+/// Sequences that are empty or of different lengths, rotations that are not finite.
+pub fn align_rotations(
+    source: &[UnitQuaternion<f64>],
+    target: &[UnitQuaternion<f64>],
+) -> Result<UnitQuaternion<f64>, AlignError> {
+    same_length(source.len(), target.len())?;
+    let mut sum = Matrix3::zeros();
+    for (s, t) in source.iter().zip(target) {
+        sum += (t * s.inverse()).to_rotation_matrix().into_inner();
     }
+    if !sum.iter().all(|value| value.is_finite()) {
+        return Err(AlignError::NotFinite);
+    }
+    Ok(best_rotation(&sum).0)
+}
+
+fn same_length(source_len: usize, target_len: usize) -> Result<(), AlignError> {
+    if source_len == target_len && source_len > 0 {
+        return Ok(());
+    }
+    Err(AlignError::Length {
+        source_len,
+        target_len,
+    })
+}
+
+fn moments(source: &[Point3<f64>], target: &[Point3<f64>]) -> Result<Moments, AlignError> {
+    same_length(source.len(), target.len())?;
     let finite = |p: &Point3<f64>| p.iter().all(|c| c.is_finite());
     if !source.iter().chain(target).all(finite) {
         return Err(AlignError::NotFinite);
@@ -192,6 +217,18 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn a_common_turn_of_all_rotations_is_found(
+            turns in prop::collection::vec(motion(), 1..10), common in motion(),
+        ) {
+            let source: Vec<_> = turns.iter().map(|m| m.rotation).collect();
+            let target: Vec<_> = source.iter().map(|r| common.rotation * r).collect();
+            let found = align_rotations(&source, &target).unwrap();
+            prop_assert!(found.angle_to(&common.rotation) < 1e-6);
+        }
+    }
+
     #[test]
     fn what_cannot_be_aligned_is_refused() {
         let p = Point3::new(1.0, 2.0, 3.0);
@@ -208,5 +245,6 @@ mod tests {
             Err(AlignError::NoExtent)
         );
         assert!(align_rigid(&[p, p], &[p, p]).is_ok());
+        assert_eq!(align_rotations(&[], &[]), Err(length(0, 0)));
     }
 }

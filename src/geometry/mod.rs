@@ -6,5 +6,5 @@
 mod align;
 mod pose;
 
-pub use align::{AlignError, align_rigid, align_similarity};
+pub use align::{AlignError, align_rigid, align_rotations, align_similarity};
 pub use pose::{Intrinsics, PoseError, decode_pose, unproject};

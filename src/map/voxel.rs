@@ -9,8 +9,8 @@ use super::MapPoint;
 /// Settings of a [`VoxelMap`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VoxelMapConfig {
-    /// Edge of a voxel in the map's unit; 0 takes a fiftieth of the first cloud's reach (the median distance of its
-    /// points from their middle), some 3 cm in a room of 5 m.
+    /// Edge of a voxel in the map's unit; 0 takes an eightieth of the first cloud's reach (the median distance of its
+    /// points from their middle), some 2 to 3 cm in a room of 5 m.
     pub voxel_size: f32,
     /// Most voxels that are kept, at least one. Beyond it each new voxel takes the place of the oldest.
     pub max_points: usize,
@@ -27,7 +27,7 @@ impl Default for VoxelMapConfig {
 
 /// Fewer points say nothing of a scene's size.
 const POINTS_TO_CHOOSE_SIZE: usize = 100;
-const VOXELS_PER_REACH: f32 = 50.0;
+const VOXELS_PER_REACH: f32 = 80.0;
 
 type Key = [i32; 3];
 
@@ -285,7 +285,7 @@ mod tests {
             map.voxel_size().unwrap()
         };
         assert!((size(100.0) / size(1.0) / 100.0 - 1.0).abs() < 1e-4);
-        assert!((0.015..0.03).contains(&size(1.0)), "{}", size(1.0));
+        assert!((0.009..0.02).contains(&size(1.0)), "{}", size(1.0));
     }
 
     #[test]

@@ -44,9 +44,9 @@ impl Canvas {
         let Ok(()) = circle.draw_styled(&PrimitiveStyle::with_fill(color), self);
     }
 
-    /// Text whose top left corner is given.
-    pub fn text(&mut self, at: (i32, i32), text: &str) {
-        self.aligned_text(at, text, Alignment::Left, Baseline::Top);
+    /// Text whose top left corner is given; returns where it ends.
+    pub fn text(&mut self, at: (i32, i32), text: &str) -> i32 {
+        self.aligned_text(at, text, Alignment::Left, Baseline::Top)
     }
 
     fn aligned_text(
@@ -55,13 +55,14 @@ impl Canvas {
         text: &str,
         alignment: Alignment,
         baseline: Baseline,
-    ) {
+    ) -> i32 {
         let style = TextStyleBuilder::new()
             .alignment(alignment)
             .baseline(baseline)
             .build();
         let font = MonoTextStyle::new(&FONT_10X20, TEXT);
-        let Ok(_) = Text::with_text_style(text, at.into(), font, style).draw(self);
+        let Ok(next) = Text::with_text_style(text, at.into(), font, style).draw(self);
+        next.x
     }
 
     /// A bar of a round length, at most `longest` pixels long and ending at `end`, its length written before it.
@@ -74,13 +75,9 @@ impl Canvas {
         for (x, y) in [start, end] {
             self.line((x, y - 6), (x, y + 6), 2, TEXT);
         }
-        let label = format!("{length}");
-        self.aligned_text(
-            (start.0 - 10, end.1),
-            &label,
-            Alignment::Right,
-            Baseline::Middle,
-        );
+        let label = format!("{length} units");
+        let before = (start.0 - 10, end.1);
+        self.aligned_text(before, &label, Alignment::Right, Baseline::Middle);
     }
 }
 

@@ -89,7 +89,11 @@ fn render(points: &[MapPoint], trajectory: &Trajectory, size: PreviewSize) -> Rg
         imageops::replace(canvas.image_mut(), &panel, i64::from(x), i64::from(MARGIN));
     }
     let caption = format!("{} points, {} poses", points.len(), trajectory.len());
-    canvas.text((MARGIN as i32, text_line), &caption);
+    let mut x = canvas.text((MARGIN as i32, text_line), &caption) + 30;
+    for (color, name) in [(path::START, "start"), (path::END, "end")] {
+        canvas.disc((x, text_line + 10), 12, color);
+        x = canvas.text((x + 12, text_line), name) + 30;
+    }
     let pixels_per_unit = right.scale / OVERSAMPLING as f32;
     let bar_end = ((width - MARGIN) as i32, text_line + 9);
     canvas.scale_bar(bar_end, pixels_per_unit, panel_width / 4);

@@ -13,12 +13,18 @@ pub(super) struct Surface {
     pub facing: Vector3<f32>,
 }
 
-/// Normals of the cells of a grid, from the spread of the points in and around each.
+/// Normals of the cells of a fine and of a coarse grid, from the spread of the points in and around each.
 pub(super) struct Normals {
-    cell: f32,
-    surfaces: HashMap<Cell, Surface, FxBuildHasher>,
+    levels: Vec<Level>,
     spacing: f32,
 }
+
+struct Level {
+    cell: f32,
+    surfaces: Grid<Surface>,
+}
+
+type Grid<T> = HashMap<Cell, T, FxBuildHasher>;
 
 #[derive(Clone, Copy, Default)]
 struct Moments {
@@ -27,48 +33,63 @@ struct Moments {
     squares: Matrix3<f32>,
 }
 
-const CELLS_ACROSS: f32 = 100.0;
-/// Points needed to tell a plane, and how much thinner than wide they must lie.
+/// Cells along the diagonal of the map, and how much thinner than wide a surface must lie: sharp surfaces show on the
+/// fine grid, walls smeared by errors of depth and pose on the coarse one.
+const LEVELS: [(f32, f32); 2] = [(60.0, 0.3), (24.0, 0.5)];
+/// Points needed to tell a plane.
 const FEWEST: f32 = 8.0;
-const THINNESS: f32 = 0.3;
 /// Camera positions that are tried.
 const CAMERAS: usize = 100;
 
 impl Normals {
     /// `diagonal` is that of the box around the points.
     pub fn new(points: &[Vector3<f32>], cameras: &[Vector3<f32>], diagonal: f32) -> Self {
-        let cell = (diagonal / CELLS_ACROSS).max(f32::MIN_POSITIVE);
-        let mut moments: HashMap<Cell, Moments, FxBuildHasher> = HashMap::default();
-        for point in points {
-            let key = key(point, cell);
-            // From the cell's corner, since squares of large coordinates lose their small differences.
-            let local = point - corner(key, cell);
-            let entry = moments.entry(key).or_default();
-            entry.count += 1.0;
-            entry.sum += local;
-            entry.squares += local * local.transpose();
-        }
         let step = cameras.len().div_ceil(CAMERAS).max(1);
         let cameras: Vec<Vector3<f32>> = cameras.iter().step_by(step).copied().collect();
-        let surfaces = moments
-            .keys()
-            .filter_map(|key| Some((*key, surface(*key, cell, &moments, &cameras)?)))
-            .collect();
+        let mut spacing = f32::INFINITY;
+        let mut level = |(cells, thinness): (f32, f32)| {
+            let cell = (diagonal / cells).max(f32::MIN_POSITIVE);
+            let moments = moments(points, cell);
+            spacing = spacing.min(typical_spacing(&moments, cell));
+            let surface = |key| surface(key, cell, thinness, &moments, &cameras);
+            let surfaces = moments.keys().filter_map(|key| Some((*key, surface(*key)?)));
+            Level {
+                cell,
+                surfaces: surfaces.collect(),
+            }
+        };
         Self {
-            cell,
-            surfaces,
-            spacing: spacing(&moments, cell),
+            levels: LEVELS.map(&mut level).into(),
+            spacing,
         }
     }
 
     pub fn at(&self, point: &Vector3<f32>) -> Option<Surface> {
-        self.surfaces.get(&key(point, self.cell)).copied()
+        let mut found = self
+            .levels
+            .iter()
+            .filter_map(|level| level.surfaces.get(&key(point, level.cell)));
+        found.next().copied()
     }
 
     /// Typical distance between neighbouring points of a surface.
     pub fn spacing(&self) -> f32 {
         self.spacing
     }
+}
+
+fn moments(points: &[Vector3<f32>], cell: f32) -> Grid<Moments> {
+    let mut moments: Grid<Moments> = HashMap::default();
+    for point in points {
+        let key = key(point, cell);
+        // From the cell's corner, since squares of large coordinates lose their small differences.
+        let local = point - corner(key, cell);
+        let entry = moments.entry(key).or_default();
+        entry.count += 1.0;
+        entry.sum += local;
+        entry.squares += local * local.transpose();
+    }
+    moments
 }
 
 fn key(point: &Vector3<f32>, cell: f32) -> Cell {
@@ -82,7 +103,8 @@ fn corner(key: Cell, cell: f32) -> Vector3<f32> {
 fn surface(
     centre: Cell,
     cell: f32,
-    moments: &HashMap<Cell, Moments, FxBuildHasher>,
+    thinness: f32,
+    moments: &Grid<Moments>,
     cameras: &[Vector3<f32>],
 ) -> Option<Surface> {
     let mut total = Moments::default();
@@ -109,7 +131,7 @@ fn surface(
     let mut order = [0, 1, 2];
     order.sort_by(|&a, &b| eigen.eigenvalues[a].total_cmp(&eigen.eigenvalues[b]));
     let [thin, wide, _] = order.map(|i| eigen.eigenvalues[i].max(0.0).sqrt());
-    if thin > THINNESS * wide {
+    if thin > thinness * wide {
         return None;
     }
     let normal: Vector3<f32> = eigen.eigenvectors.column(order[0]).into_owned();
@@ -126,7 +148,7 @@ fn surface(
     Some(Surface { facing })
 }
 
-fn spacing(moments: &HashMap<Cell, Moments, FxBuildHasher>, cell: f32) -> f32 {
+fn typical_spacing(moments: &Grid<Moments>, cell: f32) -> f32 {
     let mut counts: Vec<f32> = moments.values().map(|m| m.count).collect();
     let typical = super::scene::quantile(&mut counts, 0.5).unwrap_or(1.0);
     cell / typical.sqrt()

@@ -6,8 +6,8 @@ use super::view::View;
 
 const LINE: Rgb888 = Rgb888::new(255, 255, 255);
 const OUTLINE: Rgb888 = Rgb888::new(16, 16, 16);
-const START: Rgb888 = Rgb888::new(40, 200, 80);
-const END: Rgb888 = Rgb888::new(230, 50, 50);
+pub(super) const START: Rgb888 = Rgb888::new(40, 200, 80);
+pub(super) const END: Rgb888 = Rgb888::new(230, 50, 50);
 
 /// A white line with a dark edge over whatever it crosses, a green mark at its start and a red one at its end.
 pub(super) fn draw(canvas: &mut Canvas, scene: &Scene, view: &View) {

@@ -64,11 +64,11 @@ impl Raster {
     }
 
     fn at(&self, x: usize, y: usize) -> Option<f32> {
-        if x >= self.width {
+        if x >= self.width || y >= self.height {
             return None;
         }
-        let depth = *self.depth.get(y * self.width + x)?;
-        depth.is_finite().then_some(depth)
+        let depth = self.depth.get(y * self.width + x);
+        depth.copied().filter(|depth| depth.is_finite())
     }
 
     fn shaded(&self, x: usize, y: usize, depth_range: f32) -> Rgb<u8> {
@@ -82,12 +82,12 @@ impl Raster {
         };
         let r = SHADE_REACH;
         let around = [
-            (x + r, Some(y)),
-            (x, Some(y + r)),
-            (x, y.checked_sub(r)),
-            (x.wrapping_sub(r), Some(y)),
+            (Some(x + r), Some(y)),
+            (Some(x), Some(y + r)),
+            (Some(x), y.checked_sub(r)),
+            (x.checked_sub(r), Some(y)),
         ];
-        let nearer = around.into_iter().filter_map(|(x, y)| self.at(x, y?));
+        let nearer = around.into_iter().filter_map(|(x, y)| self.at(x?, y?));
         let hidden: f32 = nearer.map(|n| (depth - n).max(0.0) / depth_range).sum();
         let light = (-SHADE * hidden).exp().max(0.35);
         Rgb(color.map(|c| (f32::from(c) * light) as u8))

@@ -1,5 +1,7 @@
 //! What is worth showing of a map.
 
+use std::collections::HashSet;
+
 use nalgebra::Vector3;
 
 use super::normals::{Normals, Surface};
@@ -28,9 +30,11 @@ const SAMPLE: usize = 100_000;
 /// Shares of the points that may be strays, and how much of the extent beyond is shown all the same.
 const STRAYS: (f32, f32) = (0.01, 0.99);
 const BEYOND: f32 = 0.1;
-/// The upper part of the extent that is cut where most of it faces down.
-const UPPER_PART: f32 = 0.2;
-const DOWNWARD_SHARE: f32 = 0.3;
+/// The upper part of the extent is a ceiling, and is cut, where it covers at least this share of the floor plan: walls
+/// only line it.
+const UPPER_PART: f32 = 0.25;
+const COVERED: f32 = 0.4;
+const PLAN_CELLS: f32 = 24.0;
 
 impl Scene {
     /// `None` for a map and a path without a single finite point.
@@ -61,7 +65,7 @@ impl Scene {
                 normal: normals.at(&position).map(|Surface { facing }| facing),
             })
             .collect();
-        let ceiling = ceiling(&points, low.y, high.y);
+        let ceiling = ceiling(&points, low, high);
         Some(Self {
             points,
             path,
@@ -128,15 +132,21 @@ fn extent(
     Some((low - room, high + room))
 }
 
-fn ceiling(points: &[ScenePoint], top: f32, bottom: f32) -> Option<f32> {
-    let cut = top + (bottom - top) * UPPER_PART;
-    let (mut upper, mut downward) = (0usize, 0usize);
-    for point in points.iter().filter(|p| p.position.y < cut) {
-        upper += 1;
-        downward += usize::from(point.normal.is_some_and(|normal| normal.y > 0.7));
+fn ceiling(points: &[ScenePoint], low: Vector3<f32>, high: Vector3<f32>) -> Option<f32> {
+    let size = high - low;
+    let cut = low.y + size.y * UPPER_PART;
+    let cell = size.x.max(size.z) / PLAN_CELLS;
+    let mut all = HashSet::new();
+    let mut upper = HashSet::new();
+    for point in points {
+        let place = (point.position - low) / cell;
+        let key = (place.x as u32, place.z as u32);
+        all.insert(key);
+        if point.position.y < cut {
+            upper.insert(key);
+        }
     }
-    let is_ceiling = upper > 0 && downward as f32 > DOWNWARD_SHARE * upper as f32;
-    is_ceiling.then_some(cut)
+    (upper.len() as f32 > COVERED * all.len() as f32).then_some(cut)
 }
 
 /// The value below which a share of the values lies.

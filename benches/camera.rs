@@ -1,0 +1,79 @@
+//! What a frame costs outside the network: decoding and fitting it, building its cloud, fusing that into the map.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use image::{Rgb, RgbImage};
+use lingbot_map::camera::{Fit, Fitter, NetworkSize, ReferenceMode, decode_raw, preprocess_reference};
+use lingbot_map::geometry::Intrinsics;
+use lingbot_map::map::{FrameView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame};
+use nalgebra::{Isometry3, Vector3};
+use ndarray::Array2;
+
+const WIDTH: u32 = 1280;
+const HEIGHT: u32 = 720;
+
+fn size() -> NetworkSize {
+    NetworkSize::new(378, 518).expect("multiples of 14")
+}
+
+fn picture(width: u32, height: u32) -> RgbImage {
+    RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, (x * y / 64) as u8]))
+}
+
+fn input(c: &mut Criterion) {
+    let data = picture(WIDTH, HEIGHT).into_raw();
+    let mut group = c.benchmark_group("1280x720 rgb8");
+    group.bench_function("decode", |b| {
+        b.iter(|| decode_raw("rgb8", WIDTH, HEIGHT, WIDTH * 3, false, black_box(&data)))
+    });
+    for fit in [Fit::Crop, Fit::Reference] {
+        let mut fitter = Fitter::new(size(), fit);
+        group.bench_function(format!("decode and {fit} to 518x378"), |b| {
+            b.iter(|| {
+                let image = decode_raw("rgb8", WIDTH, HEIGHT, WIDTH * 3, false, black_box(&data));
+                fitter.fit(&image.expect("a whole image"))
+            })
+        });
+    }
+    let image = picture(WIDTH, HEIGHT);
+    group.bench_function("the reference's preprocessing", |b| {
+        b.iter(|| preprocess_reference(black_box(&image), ReferenceMode::Crop, 518))
+    });
+}
+
+fn cloud(c: &mut Criterion) {
+    let (height, width) = (378, 518);
+    let image = picture(width as u32, height as u32);
+    let depth = Array2::from_shape_fn((height, width), |(v, u)| {
+        2.0 + (u as f32 / 90.0).sin() + (v as f32 / 70.0).cos()
+    });
+    let confidence = Array2::from_elem((height, width), 2.0);
+    let pose = Isometry3::new(Vector3::new(1.0, 2.0, 3.0), Vector3::new(0.1, 0.2, 0.3));
+    let intrinsics = Intrinsics::from_field_of_view(1.0, 1.3, size());
+    let view = FrameView {
+        depth: depth.view(),
+        confidence: confidence.view(),
+        image: &image,
+        world_from_camera: &pose,
+        intrinsics: &intrinsics,
+    };
+    let mut points = Vec::new();
+    points_of_frame(&view, &PointFilter::default(), &mut points);
+    let mut group = c.benchmark_group("518x378 cloud");
+    group.throughput(Throughput::Elements(points.len() as u64));
+    let bytes = vec![1u8; points.len() * 20];
+    let mut copy = vec![0u8; bytes.len()];
+    group.bench_function("copy 20 bytes a point", |b| {
+        b.iter(|| black_box(&mut copy).copy_from_slice(black_box(&bytes)))
+    });
+    let mut out = Vec::new();
+    group.bench_function("points of a frame", |b| {
+        b.iter(|| points_of_frame(black_box(&view), &PointFilter::default(), &mut out))
+    });
+    let mut map = VoxelMap::new(VoxelMapConfig::default());
+    group.bench_function("integrate", |b| b.iter(|| map.integrate(black_box(&points))));
+}
+
+criterion_group!(benches, input, cloud);
+criterion_main!(benches);
