@@ -4,7 +4,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use image::{Rgb, RgbImage};
-use lingbot_map::camera::{Fit, Fitter, NetworkSize, ReferenceMode, decode_raw, preprocess_reference};
+use lingbot_map::camera::{
+    Fit, Fitter, NetworkSize, ReferenceMode, decode_raw, preprocess_reference,
+};
 use lingbot_map::geometry::Intrinsics;
 use lingbot_map::map::{FrameView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame};
 use nalgebra::{Isometry3, Vector3};
@@ -18,7 +20,9 @@ fn size() -> NetworkSize {
 }
 
 fn picture(width: u32, height: u32) -> RgbImage {
-    RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, (x * y / 64) as u8]))
+    RgbImage::from_fn(width, height, |x, y| {
+        Rgb([x as u8, y as u8, (x * y / 64) as u8])
+    })
 }
 
 fn input(c: &mut Criterion) {
@@ -72,7 +76,9 @@ fn cloud(c: &mut Criterion) {
         b.iter(|| points_of_frame(black_box(&view), &PointFilter::default(), &mut out))
     });
     let mut map = VoxelMap::new(VoxelMapConfig::default());
-    group.bench_function("integrate", |b| b.iter(|| map.integrate(black_box(&points))));
+    group.bench_function("integrate", |b| {
+        b.iter(|| map.integrate(black_box(&points)))
+    });
 }
 
 criterion_group!(benches, input, cloud);

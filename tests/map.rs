@@ -74,10 +74,15 @@ fn extent(points: &[MapPoint], direction: [f32; 3]) -> f32 {
 fn room_of(points: &[MapPoint]) -> [f32; 3] {
     let plan = (0..90).map(|degrees| {
         let (sin, cos) = (degrees as f32).to_radians().sin_cos();
-        let (a, b) = (extent(points, [cos, 0.0, sin]), extent(points, [-sin, 0.0, cos]));
+        let (a, b) = (
+            extent(points, [cos, 0.0, sin]),
+            extent(points, [-sin, 0.0, cos]),
+        );
         [a.max(b), a.min(b)]
     });
-    let [length, width] = plan.min_by(|a, b| (a[0] * a[1]).total_cmp(&(b[0] * b[1]))).unwrap();
+    let [length, width] = plan
+        .min_by(|a, b| (a[0] * a[1]).total_cmp(&(b[0] * b[1])))
+        .unwrap();
     [length, width, extent(points, [0.0, 1.0, 0.0])]
 }
 
@@ -91,7 +96,9 @@ fn check_picture(name: &str, points: &[MapPoint], trajectory: &Trajectory) {
     let picture = image::open(path).unwrap().into_rgb8();
     let background = *picture.get_pixel(0, 0);
     for half in 0..2 {
-        let shown = picture.enumerate_pixels().filter(|(x, _, p)| x / 800 == half && **p != background);
+        let shown = picture
+            .enumerate_pixels()
+            .filter(|(x, _, p)| x / 800 == half && **p != background);
         let share = shown.count() as f32 / (800.0 * 800.0);
         assert!((0.15..0.7).contains(&share), "{name}, half {half}: {share}");
     }
@@ -118,7 +125,11 @@ fn true_depth_and_poses_make_the_room() {
         );
     }
     let points: Vec<MapPoint> = map.points().collect();
-    assert!((60_000..300_000).contains(&points.len()), "{}", points.len());
+    assert!(
+        (60_000..300_000).contains(&points.len()),
+        "{}",
+        points.len()
+    );
     for (found, side) in room_of(&points).into_iter().zip(ROOM) {
         assert!((found - side).abs() < 0.1, "{found} of {side} m");
     }
@@ -147,7 +158,10 @@ fn the_references_predictions_have_the_errors_measured_for_them() {
     // By an independent calculation with numpy.
     assert_eq!(errors.poses, 240);
     assert!((errors.ate_rmse_se3 - 0.153_947).abs() < 1e-6, "{errors:?}");
-    assert!((errors.rotation_median.to_degrees() - 3.2157).abs() < 0.01, "{errors:?}");
+    assert!(
+        (errors.rotation_median.to_degrees() - 3.2157).abs() < 0.01,
+        "{errors:?}"
+    );
 
     let mut map = VoxelMap::new(VoxelMapConfig::default());
     let mut depth_errors = Vec::new();

@@ -108,7 +108,7 @@ impl Fitter {
     /// Returns the picture at the network's size and where its pixels came from. A picture that has the size
     /// already is returned as it is. Every other one goes through an antialiased bicubic filter:
     /// [`Fit::Reference`] through Pillow's, to the bit, the others through a faster one that rounds otherwise
-    /// (at most three levels of 255 apart).
+    /// (at most three levels of 255 apart, more only where an edge overshoots).
     ///
     /// # Errors
     /// [`ImageError::Empty`] for a picture without pixels, [`ImageError::TooLarge`].

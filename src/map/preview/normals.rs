@@ -52,7 +52,9 @@ impl Normals {
             let moments = moments(points, cell);
             spacing = spacing.min(typical_spacing(&moments, cell));
             let surface = |key| surface(key, cell, thinness, &moments, &cameras);
-            let surfaces = moments.keys().filter_map(|key| Some((*key, surface(*key)?)));
+            let surfaces = moments
+                .keys()
+                .filter_map(|key| Some((*key, surface(*key)?)));
             Level {
                 cell,
                 surfaces: surfaces.collect(),
