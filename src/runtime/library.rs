@@ -168,4 +168,19 @@ mod tests {
         assert_eq!(found.file_name().unwrap(), "libonnxruntime.so.1.32.0");
         assert_eq!(newest_library(&folder.path().join("absent")), None);
     }
+
+    #[test]
+    fn a_file_that_is_no_library_is_named_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libonnxruntime.so");
+        fs::write(&path, "not a library").unwrap();
+        for path in [path, folder.path().join("absent.so")] {
+            let error = Library::load(Some(&path)).unwrap_err().to_string();
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+            assert!(
+                error.contains("version 1.25 or newer") && error.contains("setup_onnxruntime.sh"),
+                "{error}"
+            );
+        }
+    }
 }
