@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    process::ExitCode,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -48,10 +49,18 @@ struct Arguments {
 
 type Figures = BTreeMap<String, String>;
 
-fn main() -> anyhow::Result<()> {
-    // Figures come before ROS arguments: whatever stands behind --ros-args is for ROS.
-    let arguments =
-        Arguments::parse_from(std::env::args().take_while(|argument| argument != "--ros-args"));
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
     if !(0.01..=1000.0).contains(&arguments.rate) {
         bail!("--rate {}: 0.01 to 1000 images a second", arguments.rate);
     }
@@ -202,7 +211,7 @@ async fn send_all(
         bar.inc(1);
     }
     bar.finish();
-    Ok(stamp_of(start, period, 0)?)
+    stamp_of(start, period, 0)
 }
 
 /// Stamps of a steady camera.
