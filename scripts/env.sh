@@ -98,12 +98,17 @@ find_python() {
     return 1
 }
 
+# loader_has NAME: whether the dynamic loader knows a library. (No pipe: with pipefail a reader that stops early fails it.)
+loader_has() {
+    [[ $(ldconfig -p) == *$'\t'"$1"* ]]
+}
+
 # play_launch runs launch files where ros2 launch is not: prints the folders of the libraries that it needs, or fails.
 play_launch_libraries() {
     command -v play_launch >/dev/null || return 1
-    ldconfig -p | grep -q 'libz3\.so\.4 ' || return 1
+    loader_has "libz3.so.4 " || return 1
     local name=libpython3.10.so.1.0 folder
-    ldconfig -p | grep -q "$name " && return 0
+    loader_has "$name " && return 0
     for folder in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.10*/lib /usr/local/lib; do
         if [ -e "$folder/$name" ]; then
             echo "$folder"

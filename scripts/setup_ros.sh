@@ -9,7 +9,7 @@ STAMP=$ROS_PREFIX/complete
 
 if ros_is_sourced; then
     say "ROS 2 $ROS_DISTRO: the sourced one is used"
-    if [ -z "${LIBCLANG_PATH:-}" ] && ! ldconfig -p | grep -q 'libclang[-.][0-9]*.*\.so'; then
+    if [ -z "${LIBCLANG_PATH:-}" ] && ! [[ $(ldconfig -p) =~ libclang(-[0-9]+)?\.so ]]; then
         apt_install libclang-dev || fail "bindgen needs libclang: apt-get install libclang-dev"
     fi
     exit 0
