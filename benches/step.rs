@@ -3,6 +3,8 @@
 //! Throughput is in floating-point operations (criterion prints them as elements): the step is as good as the share of
 //! the matrix product's rate that it reaches.
 
+#[path = "support/operations.rs"]
+mod operations;
 mod support;
 
 use std::hint::black_box;
@@ -16,7 +18,8 @@ use lingbot_map::network::export::{ExportOptions, export};
 use lingbot_map::network::onnx::{Dim, ElementType, GraphBuilder, WeightFile};
 use lingbot_map::runtime::{Binding, Graph, Library, RuntimeOptions};
 use lingbot_map::stream::{GctStream, StreamConfig};
-use support::{medium_network, noise, peak_memory_gb, step_operations};
+use operations::step_operations;
+use support::{medium_network, noise, peak_memory_gb};
 
 /// Edge of the square matrices of the baseline: large enough to be bound by arithmetic, as the network's layers are.
 const EDGE: usize = 2048;
