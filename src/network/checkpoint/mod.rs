@@ -7,6 +7,7 @@ mod positioned;
 mod random;
 mod report;
 mod safetensors_file;
+mod tensor_file;
 mod torch_file;
 mod values;
 
@@ -41,12 +42,7 @@ pub trait TensorSource {
 ///
 /// Opening reads names and shapes; values are read tensor by tensor. Nothing in the file is ever
 /// run, and the memory taken is bounded by the file's own size.
-pub struct Checkpoint(Format);
-
-enum Format {
-    Torch(TorchFile),
-    Safetensors(SafetensorsFile),
-}
+pub struct Checkpoint(Box<dyn TensorSource>);
 
 impl Checkpoint {
     /// Opens a checkpoint; its format is told by its content.
@@ -67,23 +63,21 @@ impl Checkpoint {
             .take(9)
             .read_to_end(&mut beginning)
             .map_err(read)?;
-        let format = match beginning.as_slice() {
-            [b'P', b'K', 3, 4, ..] => Format::Torch(TorchFile::open(path, file)?),
+        let source: Box<dyn TensorSource> = match beginning.as_slice() {
+            [b'P', b'K', 3, 4, ..] => Box::new(TorchFile::open(path, file)?),
             [0x80, 2..=5, ..] => {
                 return Err(CheckpointError::LegacyFormat {
                     path: path.to_path_buf(),
                 });
             }
-            [_, _, _, _, _, _, _, _, b'{'] => {
-                Format::Safetensors(SafetensorsFile::open(path, file)?)
-            }
+            [_, _, _, _, _, _, _, _, b'{'] => Box::new(SafetensorsFile::open(path, file)?),
             _ => {
                 return Err(CheckpointError::UnknownFormat {
                     path: path.to_path_buf(),
                 });
             }
         };
-        Ok(Self(format))
+        Ok(Self(source))
     }
 
     /// Compares the checkpoint's tensors with those a network needs.
@@ -94,24 +88,15 @@ impl Checkpoint {
 
 impl TensorSource for Checkpoint {
     fn shape(&self, name: &str) -> Option<&[usize]> {
-        match &self.0 {
-            Format::Torch(file) => file.shape(name),
-            Format::Safetensors(file) => file.shape(name),
-        }
+        self.0.shape(name)
     }
 
     fn names(&self) -> Vec<&str> {
-        match &self.0 {
-            Format::Torch(file) => file.names(),
-            Format::Safetensors(file) => file.names(),
-        }
+        self.0.names()
     }
 
     fn read_f32(&self, name: &str) -> Result<Vec<f32>, CheckpointError> {
-        match &self.0 {
-            Format::Torch(file) => file.read_f32(name),
-            Format::Safetensors(file) => file.read_f32(name),
-        }
+        self.0.read_f32(name)
     }
 }
 

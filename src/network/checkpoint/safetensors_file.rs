@@ -1,13 +1,14 @@
 //! The safetensors format: a JSON header, then the tensors one after another.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata};
 
 use super::CheckpointError;
 use super::positioned::PositionedFile;
+use super::tensor_file::{TensorEntry, TensorFile};
 use super::values::{ByteOrder, ElementType, read_elements};
 
 /// Longest header that is read. The released network's would be about 200 kB.
@@ -20,7 +21,7 @@ pub(super) struct SafetensorsFile {
     tensors: BTreeMap<String, Entry>,
 }
 
-struct Entry {
+pub(super) struct Entry {
     element: ElementType,
     shape: Vec<usize>,
     len: usize,
@@ -75,33 +76,28 @@ impl SafetensorsFile {
             .collect();
         Ok(Self { file, tensors })
     }
+}
 
-    pub fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.tensors.get(name).map(|entry| entry.shape.as_slice())
+impl TensorEntry for Entry {
+    fn shape(&self) -> &[usize] {
+        &self.shape
     }
 
-    pub fn names(&self) -> Vec<&str> {
-        self.tensors.keys().map(String::as_str).collect()
+    fn element(&self) -> ElementType {
+        self.element
+    }
+}
+
+impl TensorFile for SafetensorsFile {
+    type Entry = Entry;
+
+    fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.tensors
     }
 
-    pub fn read_f32(&self, name: &str) -> Result<Vec<f32>, CheckpointError> {
-        let entry = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| CheckpointError::NoTensor(name.to_owned()))?;
-        if let ElementType::Other(found) = entry.element {
-            return Err(CheckpointError::ElementType {
-                name: name.to_owned(),
-                found: found.to_owned(),
-            });
-        }
+    fn read(&self, entry: &Entry) -> io::Result<Vec<f32>> {
         let mut reader = self.file.at(entry.position);
-        read_elements(&mut reader, entry.element, ByteOrder::Little, entry.len).map_err(|source| {
-            CheckpointError::Tensor {
-                name: name.to_owned(),
-                source,
-            }
-        })
+        read_elements(&mut reader, entry.element, ByteOrder::Little, entry.len)
     }
 }
 

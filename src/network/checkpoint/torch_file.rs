@@ -9,6 +9,7 @@ use super::CheckpointError;
 use super::archive::{Archive, Stored};
 use super::pickle::{self, Tensor};
 use super::positioned::PositionedFile;
+use super::tensor_file::{TensorEntry, TensorFile};
 use super::values::{ByteOrder, ElementType, read_elements};
 
 /// Largest pickle that is read. The released checkpoint's is about 300 kB.
@@ -21,7 +22,7 @@ pub(super) struct TorchFile {
 }
 
 /// A tensor's place in its storage; checked to lie inside it when the file is opened.
-struct Entry {
+pub(super) struct Entry {
     storage: Stored,
     element: ElementType,
     storage_len: usize,
@@ -54,34 +55,26 @@ impl TorchFile {
             tensors,
         })
     }
+}
 
-    pub fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.tensors.get(name).map(|entry| entry.shape.as_slice())
+impl TensorEntry for Entry {
+    fn shape(&self) -> &[usize] {
+        &self.shape
     }
 
-    pub fn names(&self) -> Vec<&str> {
-        self.tensors.keys().map(String::as_str).collect()
+    fn element(&self) -> ElementType {
+        self.element
+    }
+}
+
+impl TensorFile for TorchFile {
+    type Entry = Entry;
+
+    fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.tensors
     }
 
-    pub fn read_f32(&self, name: &str) -> Result<Vec<f32>, CheckpointError> {
-        let entry = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| CheckpointError::NoTensor(name.to_owned()))?;
-        if let ElementType::Other(found) = entry.element {
-            return Err(CheckpointError::ElementType {
-                name: name.to_owned(),
-                found: found.to_owned(),
-            });
-        }
-        self.read_entry(entry)
-            .map_err(|source| CheckpointError::Tensor {
-                name: name.to_owned(),
-                source,
-            })
-    }
-
-    fn read_entry(&self, entry: &Entry) -> io::Result<Vec<f32>> {
+    fn read(&self, entry: &Entry) -> io::Result<Vec<f32>> {
         let span = entry.span();
         if span == 0 {
             return Ok(Vec::new());
