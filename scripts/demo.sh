@@ -21,7 +21,7 @@ use_ros
 use_onnxruntime
 
 say "building (the first time takes some minutes)"
-cargo build --release --locked --bins --example camera_player
+cargo build --release --locked --bins
 INSTALL=$PROJECT_ROOT/target/install
 run_logged target/install.log scripts/install.sh "$INSTALL" || fail "the package could not be installed into target/"
 export AMENT_PREFIX_PATH=$INSTALL:$AMENT_PREFIX_PATH
@@ -68,7 +68,7 @@ trap stop_node EXIT
 TRUTH=()
 [ "$IMAGES" != "$DEMO/walk/rgb" ] || TRUTH=(--truth "$DEMO/walk/groundtruth.tum")
 say "playing $(find "$IMAGES" -maxdepth 1 -type f | wc -l) images at $RATE a second"
-target/release/examples/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" "${TRUTH[@]}" &
+target/release/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" "${TRUTH[@]}" &
 PLAYER=$!
 # Whichever ends first: a node that fails is not waited for.
 wait -n -p FIRST "$PLAYER" "$NODE" && ended=0 || ended=$?

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use lingbot_map::cli::describe;
 use lingbot_map::node;
 
 /// Turns a camera topic into a live dense 3D map. ROS arguments follow after --ros-args.
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", describe(&error));
             ExitCode::FAILURE
         }
     }
