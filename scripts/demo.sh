@@ -8,7 +8,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 DEMO=$PROJECT_ROOT/models/demo
 IMAGES=$(realpath -e "${1:-$DEMO/walk/rgb}" 2>/dev/null) || fail "there is no folder ${1}"
-MODEL=$(realpath -e "${MODEL:-$DEMO/weights.safetensors}" 2>/dev/null) || fail "there is no model ${MODEL:-}"
+asked=${MODEL:-$DEMO/weights.safetensors}
+MODEL=$(realpath -e "$asked" 2>/dev/null) || fail "there is no model $asked"
 RATE=${RATE:-10}
 mkdir -p "${OUTPUT:-$PROJECT_ROOT/demo-output}"
 OUTPUT=$(realpath "${OUTPUT:-$PROJECT_ROOT/demo-output}")
@@ -23,6 +24,7 @@ use_onnxruntime
 say "building (the first time takes some minutes)"
 cargo build --release --locked --bins
 INSTALL=$PROJECT_ROOT/target/install
+say "installing into target/install"
 run_logged target/install.log scripts/install.sh "$INSTALL" || fail "the package could not be installed into target/"
 export AMENT_PREFIX_PATH=$INSTALL:$AMENT_PREFIX_PATH
 
@@ -60,25 +62,46 @@ stop_node() {
 
 # What the node said: by itself, or kept by play_launch.
 show_log() {
-    tail -n 20 "$OUTPUT/node.log" "$OUTPUT"/play_log/latest/node/lingbot_map/{out,err} 2>/dev/null >&2 || true
+    tail -n 20 "$OUTPUT/node.log" "$OUTPUT"/play_log/latest/node/lingbot_map/{out,err} >&2 2>/dev/null || true
 }
 
+# A launch program can outlive its node: a node that gave up is known by its last word.
+node_failed() {
+    ! kill -0 "$NODE" 2>/dev/null || grep -qs '^error:' "$OUTPUT"/play_log/latest/node/lingbot_map/err
+}
+
+PLAYER=
+stop_all() {
+    [ -z "$PLAYER" ] || kill -TERM "$PLAYER" 2>/dev/null || true
+    stop_node
+}
+
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+rm -rf "$OUTPUT/play_log"
 start_node
-trap stop_node EXIT
 TRUTH=()
+rm -rf "$OUTPUT"/depth-check{,.log}
 [ "$IMAGES" != "$DEMO/walk/rgb" ] || TRUTH=(--truth "$DEMO/walk/groundtruth.tum")
 say "playing $(find "$IMAGES" -maxdepth 1 -type f | wc -l) images at $RATE a second"
 target/release/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" "${TRUTH[@]}" &
 PLAYER=$!
-# Whichever ends first: a node that fails is not waited for.
-wait -n -p FIRST "$PLAYER" "$NODE" && ended=0 || ended=$?
-if [ "$FIRST" != "$PLAYER" ] || [ $ended != 0 ]; then
-    kill "$PLAYER" 2>/dev/null || true
+ended=0
+while kill -0 "$PLAYER" 2>/dev/null && ! node_failed; do
+    sleep 0.5
+done
+if kill -0 "$PLAYER" 2>/dev/null; then
+    ended=1
+else
+    wait "$PLAYER" || ended=$?
+    PLAYER=
+fi
+if [ $ended != 0 ]; then
     show_log
     fail "the demo did not come to its end; what the node said is above"
 fi
-stop_node
-trap - EXIT
+stop_all
+trap - EXIT INT TERM
 
 MAP=$(sed -n 's/^ *"map": "\(.*\)",\{0,1\}$/\1/p' "$OUTPUT/figures.json")
 if [ ${#TRUTH[@]} != 0 ]; then

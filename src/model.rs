@@ -2,7 +2,7 @@
 //! and kept.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -130,7 +130,13 @@ pub fn resolve(
     let name = cache_name(&source.checkpoint, &config, &options)
         .map_err(|error| cache_error(&source.checkpoint, error))?;
     let folder = cache.join(name);
+    // Looked at before anything is written: the cache may be read-only and whole.
+    if is_exported(&folder, &config, &options) {
+        log::info!("using the model exported before in {}", folder.display());
+        return Ok(folder);
+    }
     let _lock = lock(cache).map_err(|error| cache_error(cache, error))?;
+    // Another process may have exported it meanwhile.
     if is_exported(&folder, &config, &options) {
         log::info!("using the model exported before in {}", folder.display());
         return Ok(folder);
@@ -206,7 +212,10 @@ fn is_exported(folder: &Path, config: &NetworkConfig, options: &ExportOptions) -
 fn lock(cache: &Path) -> io::Result<File> {
     fs::create_dir_all(cache)?;
     let file = File::create(cache.join(".lock"))?;
-    file.lock()?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        log::info!("another process is exporting a model, waiting for it");
+        file.lock()?;
+    }
     Ok(file)
 }
 
@@ -217,7 +226,10 @@ fn remove_remains(cache: &Path, folder: &Path) -> io::Result<()> {
         let entry = entry?;
         let partial = entry.file_name().to_string_lossy().starts_with(".export-");
         if partial || entry.path() == folder {
-            fs::remove_dir_all(entry.path())?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
         }
     }
     Ok(())

@@ -26,6 +26,9 @@ use r2r::{
 /// How long the node may take to load its model, and to map what it still has after the last image.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// How often the node reports.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
+
 #[derive(Parser)]
 #[command(version, about)]
 struct Arguments {
@@ -104,6 +107,11 @@ async fn play(arguments: &Arguments, folder: &ImageFolder) -> anyhow::Result<()>
         .await?;
         let start = send_all(arguments, folder, &images).await?;
         let sent = folder.len() as u64;
+        // Only reports made after the last image has arrived say how it ended.
+        tokio::time::sleep(2 * REPORT_PERIOD).await;
+        if let Ok(mut figures) = figures.lock() {
+            figures.clear();
+        }
         wait_for(&figures, "the node to map the last images", |figures| {
             is_idle(figures, sent)
         })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -83,30 +84,43 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         depth,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&evaluation)?);
+        writeln!(
+            std::io::stdout(),
+            "{}",
+            serde_json::to_string_pretty(&evaluation)?
+        )?;
     } else {
-        print(&evaluation);
+        print(&evaluation)?;
     }
     Ok(())
 }
 
-fn print(evaluation: &Evaluation) {
+fn print(evaluation: &Evaluation) -> std::io::Result<()> {
     let path = &evaluation.path;
-    println!(
+    writeln!(
+        std::io::stdout(),
         "path: ATE {:.3} m, rotation {:.2}°, {} frames",
         path.ate_rmse_se3,
         path.rotation_median.to_degrees(),
         path.frames
-    );
+    )?;
     if let (Some(ate), Some(scale)) = (path.ate_rmse_sim3, path.scale) {
-        println!("      ATE {ate:.3} m when scaled by {scale:.3}");
+        writeln!(
+            std::io::stdout(),
+            "      ATE {ate:.3} m when scaled by {scale:.3}"
+        )?;
     }
     if let Some(depth) = &evaluation.depth {
-        println!(
+        writeln!(
+            std::io::stdout(),
             "depth: AbsRel {:.3}, RMSE {:.3} m, δ<1.25 {:.3}, {} frames",
-            depth.abs_rel, depth.rmse, depth.delta_1_25, depth.frames
-        );
+            depth.abs_rel,
+            depth.rmse,
+            depth.delta_1_25,
+            depth.frames
+        )?;
     }
+    Ok(())
 }
 
 /// Saved predictions, frame by frame.

@@ -1,5 +1,6 @@
 //! `lingbot_map export`: a checkpoint becomes a model folder.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -44,12 +45,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let manifest =
         result.with_context(|| format!("cannot export {}", arguments.checkpoint.display()))?;
     let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
-    println!(
+    writeln!(
+        std::io::stdout(),
         "exported {}x{} (height x width), {:.1} MB, to {}",
         options.size.height,
         options.size.width,
         bytes as f64 / 1e6,
         arguments.output.display()
-    );
+    )?;
     Ok(())
 }

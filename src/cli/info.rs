@@ -1,8 +1,9 @@
 //! `lingbot_map info`: what is installed and what a model is.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::runtime::{Library, Provider};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Folder of an exported model to describe
+    /// Folder of an exported model to check and describe
     #[arg(long, value_name = "FOLDER")]
     model: Option<PathBuf>,
     /// The ONNX Runtime shared library [default: searched for]
@@ -21,6 +22,19 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The manifest of a model whose files are those that were exported.
+fn read_model(folder: &Path) -> anyhow::Result<Manifest> {
+    let manifest = Manifest::read(folder).context("cannot read the model")?;
+    let damaged = manifest.damaged_files(folder)?;
+    ensure!(
+        damaged.is_empty(),
+        "{} is damaged: {} differ from what was exported; export the model again",
+        folder.display(),
+        damaged.join(", ")
+    );
+    Ok(manifest)
 }
 
 #[derive(Serialize)]
@@ -50,7 +64,7 @@ struct ProviderInfo {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let model = match &arguments.model {
-        Some(folder) => Some(Manifest::read(folder).context("cannot read the model")?),
+        Some(folder) => Some(read_model(folder)?),
         None => None,
     };
     let (onnxruntime, providers) = match Library::load(arguments.onnxruntime.as_deref()) {
@@ -82,7 +96,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         model,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&info)?);
+        writeln!(
+            std::io::stdout(),
+            "{}",
+            serde_json::to_string_pretty(&info)?
+        )?;
     } else {
         print(&info)?;
     }
@@ -97,23 +115,37 @@ fn provider_info(provider: Provider) -> ProviderInfo {
 }
 
 fn print(info: &Info) -> anyhow::Result<()> {
-    println!(
+    writeln!(
+        std::io::stdout(),
         "lingbot_map {}, model format {}",
-        info.version, info.model_format
-    );
+        info.version,
+        info.model_format
+    )?;
     match &info.onnxruntime {
-        Found::Library { path, build } => println!("ONNX Runtime: {}\n  {build}", path.display()),
-        Found::Missing { reason } => println!("ONNX Runtime: {reason}"),
+        Found::Library { path, build } => writeln!(
+            std::io::stdout(),
+            "ONNX Runtime: {}\n  {build}",
+            path.display()
+        )?,
+        Found::Missing { reason } => writeln!(std::io::stdout(), "ONNX Runtime: {reason}")?,
     }
     for provider in &info.providers {
         let problem = provider.problem.as_deref().unwrap_or("usable");
-        println!("provider {}: {problem}", provider.name);
+        writeln!(std::io::stdout(), "provider {}: {problem}", provider.name)?;
     }
     if let Some(folder) = &info.model_cache {
-        println!("exported models are kept in {}", folder.display());
+        writeln!(
+            std::io::stdout(),
+            "exported models are kept in {}",
+            folder.display()
+        )?;
     }
     if let Some(model) = &info.model {
-        println!("\n{}", serde_yaml::to_string(model)?.trim_end());
+        writeln!(
+            std::io::stdout(),
+            "\n{}",
+            serde_yaml::to_string(model)?.trim_end()
+        )?;
     }
     Ok(())
 }

@@ -37,7 +37,8 @@ impl Interrupt {
                         _ = terminated.recv() => {}
                     }
                     if flag.0.swap(true, Ordering::Relaxed) {
-                        std::process::exit(INTERRUPTED);
+                        // No destructors: the network may be running on other threads.
+                        signal_hook::low_level::exit(INTERRUPTED);
                     }
                     log::warn!("stopping after this frame; once more to stop at once");
                 }

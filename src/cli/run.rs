@@ -1,6 +1,7 @@
 //! `lingbot_map run`: a folder of images becomes a map.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut mapper = Mapper::open(&model, &arguments.runtime(), arguments.mapper(&manifest))
         .with_context(|| format!("cannot run {}", model.display()))?;
+    check_writable(&arguments.output)?;
     let mut walk = Walk::new(arguments.save_predictions.as_deref(), start.elapsed())?;
     let ended = walk.through(&folder, &mut mapper, &interrupt);
     // Whatever ended the walk, what was mapped until then is worth keeping.
@@ -107,6 +109,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     walk.save(&mapper, folder.len(), interrupt.is_set(), &arguments.output)?;
     ended
+}
+
+/// A place that cannot take the results is told before hours of mapping.
+fn check_writable(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| tempfile::tempfile_in(folder).map(drop))
+        .with_context(|| format!("cannot write to {}", folder.display()))
 }
 
 impl Arguments {
@@ -312,11 +321,14 @@ impl Walk {
         if let Some(writer) = self.predictions {
             writer.finish()?;
         }
-        println!(
+        writeln!(
+            std::io::stdout(),
             "{} of {images} images mapped, {} points, {:.3} s a frame (median)",
-            timings.frames_mapped, timings.map_points, timings.step_seconds.median
-        );
-        println!("preview: {}", saved.preview.display());
+            timings.frames_mapped,
+            timings.map_points,
+            timings.step_seconds.median
+        )?;
+        writeln!(std::io::stdout(), "preview: {}", saved.preview.display())?;
         Ok(())
     }
 }

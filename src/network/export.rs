@@ -16,7 +16,7 @@ use super::inputs::{self, StepInputs};
 use super::layers::Net;
 use super::manifest::{
     CacheLayout, DEPTH_GRAPH, FORMAT, FileInfo, MANIFEST, Manifest, POINTS_GRAPH, Precision,
-    STEP_GRAPH, WEIGHTS,
+    STEP_GRAPH, WEIGHTS, hex,
 };
 use super::onnx::{GraphBuilder, WeightFile};
 use crate::camera::NetworkSize;
@@ -75,16 +75,21 @@ pub fn export(
     if is_in_use(output)? {
         return Err(ExportError::OutputInUse(output.to_owned()));
     }
+    // A link or a relative path that exists is followed: the folder itself is what gets replaced.
+    let output = &fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
     let parent = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     fs::create_dir_all(parent)?;
+    // Removed again when anything below fails.
     let partial = tempfile::Builder::new()
         .prefix(".export-")
         .tempdir_in(parent)?;
     let manifest = write_model(source, config, options, partial.path(), progress)?;
-    replace_folder(&partial.keep(), output)?;
+    replace_folder(partial.path(), output)?;
+    // There is nothing left at its place to remove.
+    let _ = partial.keep();
     Ok(manifest)
 }
 
@@ -218,14 +223,21 @@ fn dense_graph(
     Ok(net.graph.finish())
 }
 
-/// Whether there is something at `output` that is neither an empty folder nor an exported model.
+/// Whether there is something at `output` that is neither an empty folder nor an exported model and nothing else.
 fn is_in_use(output: &Path) -> io::Result<bool> {
-    match fs::read_dir(output) {
-        Ok(mut entries) => Ok(entries.next().is_some() && !output.join(MANIFEST).is_file()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(true),
-        Err(error) => Err(error),
-    }
+    let entries = match fs::read_dir(output) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let names: Vec<_> = entries
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
+    let ours = [MANIFEST, STEP_GRAPH, DEPTH_GRAPH, POINTS_GRAPH, WEIGHTS];
+    let only_ours = names.iter().all(|name| ours.iter().any(|our| name == our));
+    let is_model = only_ours && Manifest::is_present(output);
+    Ok(!names.is_empty() && !is_model)
 }
 
 /// Puts a finished folder in place of `target`. At every moment `target` is whole or absent.
@@ -241,6 +253,24 @@ fn replace_folder(finished: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What would be deleted by an export to a folder must be a model and nothing else.
+    #[test]
+    fn only_empty_folders_and_exported_models_are_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("model");
+        assert!(!is_in_use(&folder).unwrap(), "nothing there");
+        fs::create_dir(&folder).unwrap();
+        assert!(!is_in_use(&folder).unwrap(), "an empty folder");
+        fs::write(folder.join(MANIFEST), "kind: Deployment").unwrap();
+        assert!(is_in_use(&folder).unwrap(), "somebody else's manifest");
+        fs::write(folder.join(MANIFEST), "format: 0\nexporter: 0.0.1\n").unwrap();
+        assert!(!is_in_use(&folder).unwrap(), "a model of another version");
+        fs::write(folder.join("weights.safetensors"), "").unwrap();
+        assert!(is_in_use(&folder).unwrap(), "a checkpoint beside it");
+        assert!(is_in_use(&folder.join(MANIFEST)).unwrap(), "a file");
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::config::NetworkConfig;
 use crate::camera::NetworkSize;
@@ -80,14 +82,36 @@ pub enum ManifestError {
     },
 }
 
+/// What a manifest of any version begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    #[serde(rename = "exporter")]
+    _exporter: String,
+}
+
 impl Manifest {
+    /// Whether a folder has a manifest of any version.
+    pub(super) fn is_present(folder: &Path) -> bool {
+        fs::read_to_string(folder.join(MANIFEST))
+            .is_ok_and(|text| serde_yaml::from_str::<Head>(&text).is_ok())
+    }
+
+    /// Compares every file with its checksum; reads all of them. Returns the names of those that differ.
+    pub fn damaged_files(&self, folder: &Path) -> Result<Vec<String>, ManifestError> {
+        let mut damaged = Vec::new();
+        for (name, info) in &self.files {
+            let path = folder.join(name);
+            let hash = sha256(&path).map_err(|source| ManifestError::Read { path, source })?;
+            if hex(&hash) != info.sha256 {
+                damaged.push(name.clone());
+            }
+        }
+        Ok(damaged)
+    }
+
     /// Reads the manifest of an exported folder and checks that its files are there with the sizes it says.
     pub fn read(folder: &Path) -> Result<Self, ManifestError> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: u32,
-        }
-
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|source| ManifestError::Read {
             path: path.clone(),
@@ -97,7 +121,7 @@ impl Manifest {
             path: path.clone(),
             source,
         };
-        let Head { format } = serde_yaml::from_str(&text).map_err(syntax)?;
+        let Head { format, .. } = serde_yaml::from_str(&text).map_err(syntax)?;
         if format != FORMAT {
             return Err(ManifestError::Format {
                 path,
@@ -142,4 +166,21 @@ impl Manifest {
         }
         Ok(manifest)
     }
+}
+
+fn sha256(path: &Path) -> io::Result<[u8; 32]> {
+    let mut file = fs::File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
+
+/// The text form of a checksum.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -76,7 +76,19 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
             ),
         );
     }
-    (OK, state_name(mapper))
+    let refused = state.refused.iter().max_by_key(|(_, count)| **count);
+    match (mapper.state, refused) {
+        (MapperState::Waiting, Some((reason, count))) => (
+            WARN,
+            format!("no image could be used, {count} refused as {reason}: see the log for the first of them"),
+        ),
+        (MapperState::Mapping, _) if mapper.map_points == 0 => (
+            WARN,
+            "frames are mapped, but no point passes: lower conf_threshold, or check the model with lingbot_map info"
+                .into(),
+        ),
+        _ => (OK, state_name(mapper)),
+    }
 }
 
 fn state_name(mapper: &MapperStatus) -> String {

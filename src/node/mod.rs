@@ -36,6 +36,8 @@ use tokio::{
     sync::oneshot,
 };
 
+use crate::cli::describe;
+
 use self::{
     clock::Clock,
     health::Health,
@@ -50,10 +52,7 @@ pub const NODE_NAME: &str = "lingbot_map";
 pub async fn run() -> anyhow::Result<()> {
     // First of all: a signal that comes while the node starts ends it as well.
     let mut signals = Signals::new()?;
-    let context = r2r::Context::create().context("ROS cannot be initialised")?;
-    logging::init();
-    let mut node =
-        r2r::Node::create(context, NODE_NAME, "").context("the node cannot be created")?;
+    let mut node = create_node()?;
     let (parameters, unknown) = declare::read(&node)?;
     for name in unknown {
         log::warn!(
@@ -115,8 +114,34 @@ pub async fn run() -> anyhow::Result<()> {
     let _ = spinning.join();
     if working.is_finished() {
         let _ = working.join();
+        return outcome;
     }
-    outcome
+    // The mapper is inside ONNX Runtime. Leaving through `exit` would destroy what its thread is using.
+    let code = match &outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("error: {}", describe(error));
+            1
+        }
+    };
+    signal_hook::low_level::exit(code)
+}
+
+/// Creates the node from the ROS arguments on the command line. r2r panics on arguments that rcl refuses.
+fn create_node() -> anyhow::Result<r2r::Node> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let created = std::panic::catch_unwind(|| -> anyhow::Result<r2r::Node> {
+        let context = r2r::Context::create().context("ROS cannot be initialised")?;
+        logging::init();
+        r2r::Node::create(context, NODE_NAME, "").context("the node cannot be created")
+    });
+    std::panic::set_hook(hook);
+    created.unwrap_or_else(|_| {
+        Err(anyhow!(
+            "ROS refuses the arguments after --ros-args: check parameters (name:=value, not empty), names and files"
+        ))
+    })
 }
 
 /// Starts everything that tokio serves.

@@ -203,7 +203,7 @@ parameters! {
     fit: String = "crop", Range::OneOf(&["crop", "pad", "reference"]),
         "How a frame comes to the network's size: crop (cover and crop the rest), pad (fit inside, white borders), reference.";
     map_frame: String = "map", Range::NotEmpty,
-        "Frame of the map: z up, x forward and origin at the first camera pose.";
+        "Frame of the map: z up, x forward, origin where the base was at the first frame.";
     odom_frame: String = "odom", Range::NotEmpty,
         "Frame of the odometry.";
     base_frame: String = "base_link", Range::NotEmpty,
