@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use image::{Rgb, RgbImage};
 use lingbot_map::camera::{
-    Fit, Fitter, NetworkSize, ReferenceMode, decode_raw, preprocess_reference,
+    Fit, Fitter, NetworkSize, RawDecoder, RawImage, ReferenceMode, preprocess_reference,
 };
 use lingbot_map::geometry::Intrinsics;
 use lingbot_map::map::{FrameView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame};
@@ -25,18 +25,62 @@ fn picture(width: u32, height: u32) -> RgbImage {
     })
 }
 
-fn input(c: &mut Criterion) {
+/// As raw as a camera sends it, with a decoder that keeps its buffers.
+fn decode(c: &mut Criterion) {
+    let data = picture(WIDTH, HEIGHT).into_raw();
+    let mut group = c.benchmark_group("decode 1280x720");
+    let mut copy = data.clone();
+    group.bench_function("copy of an rgb8 image", |b| {
+        b.iter(|| black_box(&mut copy).copy_from_slice(black_box(&data)))
+    });
+    let mut decoder = RawDecoder::default();
+    let mut rgb = RgbImage::default();
+    for (encoding, bytes_per_pixel) in [
+        ("rgb8", 3),
+        ("bgr8", 3),
+        ("bgra8", 4),
+        ("mono8", 1),
+        ("mono16", 2),
+        ("yuyv", 2),
+        ("nv12", 1),
+        ("bayer_rggb8", 1),
+        ("bayer_rggb16", 2),
+    ] {
+        let step = WIDTH * bytes_per_pixel;
+        let data = data.repeat(2);
+        let image = RawImage {
+            step,
+            ..raw(encoding, &data)
+        };
+        group.bench_function(encoding, |b| {
+            b.iter(|| decoder.decode(black_box(&image), &mut rgb))
+        });
+    }
+}
+
+fn raw<'a>(encoding: &'a str, data: &'a [u8]) -> RawImage<'a> {
+    RawImage {
+        encoding,
+        width: WIDTH,
+        height: HEIGHT,
+        step: WIDTH * 3,
+        is_bigendian: false,
+        data,
+    }
+}
+
+fn fit(c: &mut Criterion) {
     let data = picture(WIDTH, HEIGHT).into_raw();
     let mut group = c.benchmark_group("1280x720 rgb8");
-    group.bench_function("decode", |b| {
-        b.iter(|| decode_raw("rgb8", WIDTH, HEIGHT, WIDTH * 3, false, black_box(&data)))
-    });
+    let mut decoder = RawDecoder::default();
+    let mut rgb = RgbImage::default();
     for fit in [Fit::Crop, Fit::Reference] {
         let mut fitter = Fitter::new(size(), fit);
         group.bench_function(format!("decode and {fit} to 518x378"), |b| {
             b.iter(|| {
-                let image = decode_raw("rgb8", WIDTH, HEIGHT, WIDTH * 3, false, black_box(&data));
-                fitter.fit(&image.expect("a whole image"))
+                let image = raw("rgb8", black_box(&data));
+                decoder.decode(&image, &mut rgb).expect("a whole image");
+                fitter.fit(&rgb)
             })
         });
     }
@@ -81,5 +125,5 @@ fn cloud(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, input, cloud);
+criterion_group!(benches, decode, fit, cloud);
 criterion_main!(benches);

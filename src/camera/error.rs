@@ -14,6 +14,13 @@ pub enum ImageError {
     Empty { width: u32, height: u32 },
     #[error("image of {width}x{height} is larger than {MAX_PIXELS} pixels")]
     TooLarge { width: u32, height: u32 },
+    #[error("{encoding} needs {needed}, not {width}x{height}")]
+    UnsupportedSides {
+        encoding: String,
+        width: u32,
+        height: u32,
+        needed: &'static str,
+    },
     #[error("row step of {step} bytes is less than the {needed} bytes of one row")]
     StepTooSmall { step: u32, needed: u64 },
     #[error("{found} bytes of image data where {needed} are needed")]
@@ -57,6 +64,7 @@ impl ImageError {
             Self::UnknownEncoding(_) => "unknown_encoding",
             Self::Empty { .. } => "empty_image",
             Self::TooLarge { .. } => "too_large",
+            Self::UnsupportedSides { .. } => "unsupported_sides",
             Self::StepTooSmall { .. } => "step_too_small",
             Self::ShortData { .. } => "short_data",
             Self::UnknownFormat => "unknown_format",

@@ -1,123 +1,178 @@
 //! `sensor_msgs/Image` to RGB.
 
+mod bayer;
+mod color;
+mod yuv;
+
 use image::RgbImage;
 
 use super::ImageError;
+use super::encoding::{Depth, Encoding, Layout, Planes};
 use super::error::check_size;
 
-/// How the bytes of one pixel become RGB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    Rgb,
-    Bgr,
-    Rgba,
-    Bgra,
-    Mono,
-    Mono16,
+/// The fields of a `sensor_msgs/Image`.
+#[derive(Debug, Clone, Copy)]
+pub struct RawImage<'a> {
+    pub encoding: &'a str,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+    /// Bytes from the start of a row to the start of the next.
+    pub step: u32,
+    /// Order of the bytes of 16-bit samples.
+    pub is_bigendian: bool,
+    pub data: &'a [u8],
 }
 
-impl Layout {
-    /// By the names of `sensor_msgs/image_encodings.hpp`. The OpenCV type names say nothing of the channels'
-    /// order: they are read in OpenCV's own, blue first.
-    fn of_encoding(encoding: &str) -> Option<Self> {
-        Some(match encoding {
-            "rgb8" => Self::Rgb,
-            "bgr8" | "8UC3" => Self::Bgr,
-            "rgba8" => Self::Rgba,
-            "bgra8" | "8UC4" => Self::Bgra,
-            "mono8" | "8UC1" => Self::Mono,
-            "mono16" | "16UC1" => Self::Mono16,
-            _ => return None,
-        })
+/// Decodes raw images. Keeps its buffer from one image to the next.
+#[derive(Debug, Default)]
+pub struct RawDecoder {
+    narrowed: Vec<u8>,
+}
+
+impl RawDecoder {
+    /// Decodes an image of one of the [`ENCODINGS`](super::ENCODINGS) into `rgb`, which is made anew only if its size is
+    /// another. After an error `rgb` holds what it held.
+    ///
+    /// Alpha is dropped, the colours stay as they are. 16-bit samples are scaled so that 65535 becomes 255. Bayer
+    /// mosaics are filled in bilinearly, mirrored at the edges. YUV is BT.601 of limited range (luma 16 to 235), as
+    /// `cv_bridge` reads it. Bytes between the end of a row's pixels and the next row are never read, and the last row
+    /// may lack them.
+    ///
+    /// # Errors
+    /// Unknown encodings, sizes without pixels or beyond [`MAX_PIXELS`](super::MAX_PIXELS), odd sides where chroma is
+    /// shared between pixels, a `step` shorter than a row, and less data than the size asks for.
+    pub fn decode(&mut self, image: &RawImage, rgb: &mut RgbImage) -> Result<(), ImageError> {
+        let layout = Encoding::named(image.encoding)?.layout;
+        let rows = check(image, layout)?;
+        if rgb.dimensions() != (image.width, image.height) {
+            *rgb = RgbImage::new(image.width, image.height);
+        }
+        let rows = match layout.depth() {
+            Depth::Eight => rows,
+            Depth::Sixteen => self.narrow(&rows, image.is_bigendian),
+        };
+        match layout {
+            Layout::Color(order, _) => color::from_color(&rows, order, rgb),
+            Layout::Grey(_) => color::from_grey(&rows, rgb),
+            Layout::Bayer(mosaic, _) => bayer::demosaic(&rows, mosaic, rgb),
+            Layout::Yuv422(packing) => yuv::from_packed(&rows, packing, rgb)?,
+            Layout::SemiPlanar(planes) => yuv::from_planes(&rows, planes, rgb)?,
+        }
+        Ok(())
     }
 
-    fn bytes_per_pixel(self) -> usize {
-        match self {
-            Self::Mono => 1,
-            Self::Mono16 => 2,
-            Self::Rgb | Self::Bgr => 3,
-            Self::Rgba | Self::Bgra => 4,
+    /// Scales 16-bit samples to the nearest of 256 levels: 65535 = 255 * 257.
+    fn narrow(&mut self, rows: &Rows, is_bigendian: bool) -> Rows<'_> {
+        let level = |sample: u16| ((u32::from(sample) * 255 + 32_895) >> 16) as u8;
+        self.narrowed.clear();
+        for row in rows.iter() {
+            let (samples, _) = row.as_chunks::<2>();
+            if is_bigendian {
+                let samples = samples.iter().map(|&pair| level(u16::from_be_bytes(pair)));
+                self.narrowed.extend(samples);
+            } else {
+                let samples = samples.iter().map(|&pair| level(u16::from_le_bytes(pair)));
+                self.narrowed.extend(samples);
+            }
+        }
+        let length = rows.length / 2;
+        Rows {
+            data: &self.narrowed,
+            step: length,
+            length,
+            count: rows.count,
         }
     }
 }
 
-/// Decodes the fields of a `sensor_msgs/Image`.
-///
-/// Encodings: `rgb8`, `bgr8`, `rgba8`, `bgra8`, `mono8`, `mono16`, and the type names `8UC1` (as `mono8`),
-/// `8UC3` (as `bgr8`), `8UC4` (as `bgra8`) and `16UC1` (as `mono16`). Alpha is dropped, the colours stay as they
-/// are. 16-bit grey is scaled so that 65535 becomes 255. `step` is the length of a row in bytes; bytes between
-/// the end of a row's pixels and the next row are never read, and the last row may lack them.
+/// Decodes a single image, as [`RawDecoder::decode`] does.
 ///
 /// # Errors
-/// Unknown encodings, sizes without pixels or beyond [`MAX_PIXELS`](super::MAX_PIXELS), a `step` shorter than a
-/// row, and less data than the size asks for.
-pub fn decode_raw(
-    encoding: &str,
-    width: u32,
-    height: u32,
-    step: u32,
-    is_bigendian: bool,
-    data: &[u8],
-) -> Result<RgbImage, ImageError> {
-    let layout = Layout::of_encoding(encoding)
-        .ok_or_else(|| ImageError::UnknownEncoding(encoding.to_owned()))?;
-    check_size(width, height)?;
-    let row = u64::from(width) * layout.bytes_per_pixel() as u64;
-    if u64::from(step) < row {
-        return Err(ImageError::StepTooSmall { step, needed: row });
+/// Those of [`RawDecoder::decode`].
+pub fn decode_raw(image: &RawImage) -> Result<RgbImage, ImageError> {
+    let mut rgb = RgbImage::default();
+    RawDecoder::default().decode(image, &mut rgb)?;
+    Ok(rgb)
+}
+
+/// The rows of a picture, in bytes. `data` reaches to the end of the last row at least, and of the chroma after it
+/// where that has a plane of its own; `length` is neither zero nor more than `step`.
+struct Rows<'a> {
+    data: &'a [u8],
+    step: usize,
+    length: usize,
+    count: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// The row's pixels, without what may follow them.
+    fn get(&self, index: usize) -> &'a [u8] {
+        let start = index * self.step;
+        &self.data[start..start + self.length]
     }
-    let needed = u64::from(height - 1) * u64::from(step) + row;
-    if (data.len() as u64) < needed {
-        return Err(ImageError::ShortData {
-            found: data.len(),
+
+    fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        (0..self.count).map(|index| self.get(index))
+    }
+}
+
+fn check<'a>(image: &RawImage<'a>, layout: Layout) -> Result<Rows<'a>, ImageError> {
+    let &RawImage {
+        width,
+        height,
+        step,
+        data,
+        ..
+    } = image;
+    check_size(width, height)?;
+    if let Some(needed) = layout.refuses(width, height) {
+        let encoding = image.encoding.to_owned();
+        return Err(ImageError::UnsupportedSides {
+            encoding,
+            width,
+            height,
             needed,
         });
     }
-    let rows = data
-        .chunks(step as usize)
-        .take(height as usize)
-        .filter_map(|bytes| bytes.get(..row as usize));
-    let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
-    for pixels in rows {
-        append_rgb(&mut rgb, pixels, layout, is_bigendian);
+    let row = layout.row_bytes(width);
+    if u64::from(step) < row {
+        return Err(ImageError::StepTooSmall { step, needed: row });
     }
-    let found = data.len();
-    RgbImage::from_raw(width, height, rgb).ok_or(ImageError::ShortData { found, needed })
+    let found = data.len() as u64;
+    let needed = needed_bytes(layout, u64::from(step), row, u64::from(height));
+    let tight = needed_bytes(layout, row, row, u64::from(height));
+    // Older versions of image_encodings.hpp give these encodings two channels: drivers that reckon with them state
+    // twice the step of the data that they send.
+    let is_doubled = matches!(layout, Layout::SemiPlanar(_)) && u64::from(step) == 2 * row;
+    let step = if found >= needed {
+        u64::from(step)
+    } else if is_doubled && found >= tight {
+        row
+    } else {
+        let found = data.len();
+        return Err(ImageError::ShortData { found, needed });
+    };
+    Ok(Rows {
+        data,
+        step: step as usize,
+        length: row as usize,
+        count: height as usize,
+    })
 }
 
-fn append_rgb(rgb: &mut Vec<u8>, pixels: &[u8], layout: Layout, is_bigendian: bool) {
+/// Bytes of the data up to the last pixel's.
+fn needed_bytes(layout: Layout, step: u64, row: u64, height: u64) -> u64 {
     match layout {
-        Layout::Rgb => rgb.extend_from_slice(pixels),
-        Layout::Bgr => append_each::<3>(rgb, pixels, |[b, g, r]| [r, g, b]),
-        Layout::Rgba => append_each::<4>(rgb, pixels, |[r, g, b, _]| [r, g, b]),
-        Layout::Bgra => append_each::<4>(rgb, pixels, |[b, g, r, _]| [r, g, b]),
-        Layout::Mono => append_each::<1>(rgb, pixels, |[grey]| [grey; 3]),
-        Layout::Mono16 if is_bigendian => {
-            append_each::<2>(rgb, pixels, |pair| [to_8_bit(u16::from_be_bytes(pair)); 3]);
+        Layout::SemiPlanar(Planes::Nv12 | Planes::Nv21) => {
+            step * height + step * (height / 2 - 1) + row
         }
-        Layout::Mono16 => {
-            append_each::<2>(rgb, pixels, |pair| [to_8_bit(u16::from_le_bytes(pair)); 3]);
+        Layout::SemiPlanar(Planes::Nv24 | Planes::Nv42) => {
+            step * height + 2 * step * (height - 1) + 2 * row
         }
+        _ => step * (height - 1) + row,
     }
-}
-
-fn append_each<const N: usize>(
-    rgb: &mut Vec<u8>,
-    pixels: &[u8],
-    convert: impl Fn([u8; N]) -> [u8; 3],
-) {
-    let (pixels, _) = pixels.as_chunks::<N>();
-    let start = rgb.len();
-    rgb.resize(start + pixels.len() * 3, 0);
-    let (out, _) = rgb[start..].as_chunks_mut::<3>();
-    for (out, pixel) in out.iter_mut().zip(pixels) {
-        *out = convert(*pixel);
-    }
-}
-
-/// The nearest of 256 levels: 65535 = 255 * 257.
-fn to_8_bit(value: u16) -> u8 {
-    ((u32::from(value) + 128) / 257) as u8
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use r2r::{
 };
 
 use super::{frames::frame_name, parameters::Parameters};
-use crate::camera::{Frame, ImageError, Stamp, decode_compressed, decode_raw};
+use crate::camera::{Frame, ImageError, RawImage, Stamp, decode_compressed, decode_raw};
 
 /// A message as it came, not yet decoded: only the newest is worth the work.
 pub enum CameraMessage {
@@ -48,14 +48,14 @@ impl Refusal {
 pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, String), Refusal> {
     let (header, image) = match arrival.message {
         CameraMessage::Raw(raw) => {
-            let image = decode_raw(
-                &raw.encoding,
-                raw.width,
-                raw.height,
-                raw.step,
-                raw.is_bigendian != 0,
-                &raw.data,
-            )?;
+            let image = decode_raw(&RawImage {
+                encoding: &raw.encoding,
+                width: raw.width,
+                height: raw.height,
+                step: raw.step,
+                is_bigendian: raw.is_bigendian != 0,
+                data: &raw.data,
+            })?;
             (raw.header, image)
         }
         CameraMessage::Compressed(compressed) => {
