@@ -5,7 +5,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use image::{Rgb, RgbImage};
 use lingbot_map::camera::{
-    Fit, Fitter, NetworkSize, RawDecoder, RawImage, ReferenceMode, preprocess_reference,
+    CameraInfo, CameraModel, Fit, Fitter, NetworkSize, RawDecoder, RawImage, ReferenceMode,
+    Undistortion, preprocess_reference,
 };
 use lingbot_map::geometry::Intrinsics;
 use lingbot_map::map::{FrameView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame};
@@ -90,6 +91,29 @@ fn fit(c: &mut Criterion) {
     });
 }
 
+fn rectify(c: &mut Criterion) {
+    let info = CameraInfo {
+        width: WIDTH,
+        height: HEIGHT,
+        distortion_model: "plumb_bob".to_owned(),
+        d: vec![-0.28, 0.07, 0.001, -0.0007, 0.0],
+        k: [800.0, 0.0, 640.0, 0.0, 800.0, 360.0, 0.0, 0.0, 1.0],
+        ..CameraInfo::default()
+    };
+    let model = CameraModel::from_info(&info).expect("a calibration");
+    let model = model.expect("a calibrated camera");
+    let undistortion = Undistortion::new(&model, WIDTH, HEIGHT).expect("the calibrated size");
+    let image = picture(WIDTH, HEIGHT);
+    let mut rectified = RgbImage::default();
+    let mut group = c.benchmark_group("rectify 1280x720");
+    group.bench_function("make the table", |b| {
+        b.iter(|| Undistortion::new(black_box(&model), WIDTH, HEIGHT))
+    });
+    group.bench_function("an image", |b| {
+        b.iter(|| undistortion.apply(black_box(&image), &mut rectified))
+    });
+}
+
 fn cloud(c: &mut Criterion) {
     let (height, width) = (378, 518);
     let image = picture(width as u32, height as u32);
@@ -125,5 +149,5 @@ fn cloud(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, decode, fit, cloud);
+criterion_group!(benches, decode, fit, rectify, cloud);
 criterion_main!(benches);

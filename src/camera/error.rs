@@ -37,6 +37,8 @@ pub enum ImageError {
         "a network input of {width}x{height} pixels: sides must be multiples of 14, 14 to 14336"
     )]
     InvalidNetworkSize { width: u32, height: u32 },
+    #[error("nothing is left of an image of {width}x{height} after the crop")]
+    NothingLeft { width: u32, height: u32 },
     #[error("cannot resize: {0}")]
     Resize(String),
     #[error("unknown fit {0:?}: crop, pad or reference")]
@@ -72,6 +74,7 @@ impl ImageError {
             Self::Undecodable(_) => "undecodable",
             Self::DecoderPanic(_) => "decoder_panic",
             Self::InvalidNetworkSize { .. } => "invalid_network_size",
+            Self::NothingLeft { .. } => "cropped_away",
             Self::Resize(_) => "resize_failed",
             Self::UnknownFit(_) => "unknown_fit",
             Self::EmptyFolder(_) => "empty_folder",

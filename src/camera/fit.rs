@@ -6,10 +6,11 @@ use std::str::FromStr;
 use fast_image_resize::Resizer;
 use image::{Rgb, RgbImage, imageops};
 
+use super::crop::{Crop, View};
 use super::error::check_size;
 use super::resample::{Region, resample};
 use super::size::{NetworkSize, scaled_height, whole_patches, whole_patches_near};
-use super::{ImageError, pillow, reference_size};
+use super::{ImageError, PixelTransform, pillow, reference_size};
 
 const WHITE: Rgb<u8> = Rgb([255; 3]);
 
@@ -51,44 +52,11 @@ impl FromStr for Fit {
     }
 }
 
-/// Where a source pixel lies in the network's picture: `network = source * scale + offset`.
-///
-/// Coordinates are pixels with integer values at pixel centres, x to the right and y down. Intrinsics follow
-/// by `f * scale` and `c * scale + offset`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PixelTransform {
-    pub scale_x: f64,
-    pub scale_y: f64,
-    pub offset_x: f64,
-    pub offset_y: f64,
-}
-
-impl PixelTransform {
-    pub const IDENTITY: Self = Self {
-        scale_x: 1.0,
-        scale_y: 1.0,
-        offset_x: 0.0,
-        offset_y: 0.0,
-    };
-
-    /// Of `region` scaled to `width` x `height` pixels whose corner lands on the pixel `(left, top)`. Pixel edges
-    /// lie half a pixel before the centres.
-    fn of(region: Region, width: u32, height: u32, left: i64, top: i64) -> Self {
-        let scale_x = f64::from(width) / region.width;
-        let scale_y = f64::from(height) / region.height;
-        Self {
-            scale_x,
-            scale_y,
-            offset_x: (0.5 - region.left) * scale_x - 0.5 + left as f64,
-            offset_y: (0.5 - region.top) * scale_y - 0.5 + top as f64,
-        }
-    }
-}
-
 /// Fits pictures to the network's size. Keeps its buffers from one picture to the next.
 pub struct Fitter {
     size: NetworkSize,
     fit: Fit,
+    crop: Crop,
     resizer: Resizer,
 }
 
@@ -97,60 +65,75 @@ impl Fitter {
         Self {
             size,
             fit,
+            crop: Crop::default(),
             resizer: Resizer::new(),
         }
+    }
+
+    /// Cuts this off every picture first. What is cut off has no part in the filter either.
+    pub fn with_crop(mut self, crop: Crop) -> Self {
+        self.crop = crop;
+        self
     }
 
     pub fn size(&self) -> NetworkSize {
         self.size
     }
 
-    /// Returns the picture at the network's size and where its pixels came from. A picture that has the size
-    /// already is returned as it is. Every other one goes through an antialiased bicubic filter:
+    pub fn crop(&self) -> Crop {
+        self.crop
+    }
+
+    /// Returns the picture at the network's size and where its pixels came from, in pixels of `image`. A picture
+    /// that has the size already is returned as it is. Every other one goes through an antialiased bicubic filter:
     /// [`Fit::Reference`] through Pillow's, to the bit, the others through a faster one that rounds otherwise
     /// (at most three levels of 255 apart, more only where an edge overshoots).
     ///
     /// # Errors
-    /// [`ImageError::Empty`] for a picture without pixels, [`ImageError::TooLarge`].
+    /// [`ImageError::Empty`] for a picture without pixels, [`ImageError::TooLarge`], [`ImageError::NothingLeft`] for
+    /// one that is cropped away.
     pub fn fit(&mut self, image: &RgbImage) -> Result<(RgbImage, PixelTransform), ImageError> {
         check_size(image.width(), image.height())?;
-        if image.dimensions() == (self.size.width, self.size.height) {
-            return Ok((image.clone(), PixelTransform::IDENTITY));
-        }
-        match self.fit {
-            Fit::Crop => self.crop(image),
-            Fit::Pad => self.pad(image),
-            Fit::Reference => self.reference(image),
-        }
+        let view = self.crop.view(image)?;
+        let (fitted, transform) = if view.dimensions() == (self.size.width, self.size.height) {
+            (view.to_image().into_owned(), PixelTransform::IDENTITY)
+        } else {
+            match self.fit {
+                Fit::Crop => self.cover(view)?,
+                Fit::Pad => self.pad(view)?,
+                Fit::Reference => self.reference(view)?,
+            }
+        };
+        Ok((fitted, transform.before_crop(view.left, view.top)))
     }
 
-    fn scales(&self, image: &RgbImage) -> (f64, f64) {
+    fn scales(&self, view: View) -> (f64, f64) {
         (
-            f64::from(self.size.width) / f64::from(image.width()),
-            f64::from(self.size.height) / f64::from(image.height()),
+            f64::from(self.size.width) / f64::from(view.width),
+            f64::from(self.size.height) / f64::from(view.height),
         )
     }
 
-    fn crop(&mut self, image: &RgbImage) -> Result<(RgbImage, PixelTransform), ImageError> {
+    fn cover(&mut self, view: View) -> Result<(RgbImage, PixelTransform), ImageError> {
         let NetworkSize { height, width } = self.size;
-        let (scale_x, scale_y) = self.scales(image);
-        let region = Region::centred(image, scale_x.max(scale_y), width, height);
-        let fitted = resample(&mut self.resizer, image, region, width, height)?;
+        let (scale_x, scale_y) = self.scales(view);
+        let region = Region::centred(view.dimensions(), scale_x.max(scale_y), width, height);
+        let fitted = resample(&mut self.resizer, view, region, width, height)?;
         let transform = PixelTransform::of(region, width, height, 0, 0);
         Ok((fitted, transform))
     }
 
-    fn pad(&mut self, image: &RgbImage) -> Result<(RgbImage, PixelTransform), ImageError> {
-        let (scale_x, scale_y) = self.scales(image);
+    fn pad(&mut self, view: View) -> Result<(RgbImage, PixelTransform), ImageError> {
+        let (scale_x, scale_y) = self.scales(view);
         let scale = scale_x.min(scale_y);
         let scaled = |side: u32, limit: u32| {
             let side = (f64::from(side) * scale).round() as u32;
             side.clamp(1, limit)
         };
-        let width = scaled(image.width(), self.size.width);
-        let height = scaled(image.height(), self.size.height);
-        let region = Region::whole(image);
-        let inside = resample(&mut self.resizer, image, region, width, height)?;
+        let width = scaled(view.width, self.size.width);
+        let height = scaled(view.height, self.size.height);
+        let region = Region::whole(view.dimensions());
+        let inside = resample(&mut self.resizer, view, region, width, height)?;
         let left = centred(self.size.width, width);
         let top = centred(self.size.height, height);
         let transform = PixelTransform::of(region, width, height, left, top);
@@ -160,13 +143,14 @@ impl Fitter {
         ))
     }
 
-    fn reference(&mut self, image: &RgbImage) -> Result<(RgbImage, PixelTransform), ImageError> {
+    fn reference(&mut self, view: View) -> Result<(RgbImage, PixelTransform), ImageError> {
         let NetworkSize { height, width } = self.size;
-        let processed = preprocess_reference(image, ReferenceMode::Crop, width)?;
-        let scaled = scaled_height(image.width(), image.height(), width);
-        let kept = reference_size(image.width(), image.height(), width).height;
+        let processed = preprocess_reference(&view.to_image(), ReferenceMode::Crop, width)?;
+        let scaled = scaled_height(view.width, view.height, width);
+        let kept = reference_size(view.width, view.height, width).height;
         let top = centred(height, kept) - i64::from((scaled - kept) / 2);
-        let transform = PixelTransform::of(Region::whole(image), width, scaled, 0, top);
+        let region = Region::whole(view.dimensions());
+        let transform = PixelTransform::of(region, width, scaled, 0, top);
         Ok((on_white(&processed, width, height), transform))
     }
 }

@@ -1,13 +1,14 @@
 //! Fast antialiased bicubic resampling of a part of a picture.
 
-use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::RgbImage;
 
 use super::ImageError;
+use super::crop::View;
 
-/// The part of a picture to resample, in pixels from its top left corner.
+/// The part of a view to resample, in pixels from its top left corner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Region {
     pub left: f64,
@@ -17,19 +18,19 @@ pub(super) struct Region {
 }
 
 impl Region {
-    pub fn whole(image: &RgbImage) -> Self {
+    pub fn whole((width, height): (u32, u32)) -> Self {
         Self {
             left: 0.0,
             top: 0.0,
-            width: f64::from(image.width()),
-            height: f64::from(image.height()),
+            width: f64::from(width),
+            height: f64::from(height),
         }
     }
 
     /// The centred part that `scale` turns into `width` x `height` pixels, or all of a side that is shorter.
-    pub fn centred(image: &RgbImage, scale: f64, width: u32, height: u32) -> Self {
-        let (left, width) = centred_span(image.width(), f64::from(width) / scale);
-        let (top, height) = centred_span(image.height(), f64::from(height) / scale);
+    pub fn centred(available: (u32, u32), scale: f64, width: u32, height: u32) -> Self {
+        let (left, width) = centred_span(available.0, f64::from(width) / scale);
+        let (top, height) = centred_span(available.1, f64::from(height) / scale);
         Self {
             left,
             top,
@@ -49,11 +50,11 @@ fn centred_span(available: u32, wanted: f64) -> (f64, f64) {
     }
 }
 
-/// Resamples `region` of `image` to `width` x `height` pixels with the Keys kernel (a = -0.5), widened when
-/// scaling down. Samples outside the region but inside the picture take part in the filter.
+/// Resamples `region` of `view` to `width` x `height` pixels with the Keys kernel (a = -0.5), widened when
+/// scaling down. Samples outside the region but inside the view take part in the filter.
 pub(super) fn resample(
     resizer: &mut Resizer,
-    image: &RgbImage,
+    view: View,
     region: Region,
     width: u32,
     height: u32,
@@ -70,7 +71,10 @@ pub(super) fn resample(
         .use_alpha(false)
         .crop(left, top, columns, rows);
     // The typed call: the dynamic one would compile every pixel type that the library knows into this crate.
+    let image = view.image;
     let source = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.as_raw())
+        .map_err(|e| failed(&e))?;
+    let source = TypedCroppedImage::new(source, view.left, view.top, view.width, view.height)
         .map_err(|e| failed(&e))?;
     let mut result = RgbImage::new(width, height);
     let mut target =
@@ -84,7 +88,7 @@ pub(super) fn resample(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::camera::pillow;
+    use crate::camera::{Crop, pillow};
     use proptest::prelude::*;
 
     proptest! {
@@ -101,8 +105,9 @@ mod tests {
                 let [a, b, c, _] = noise.wrapping_mul(0xC2B2_AE35).to_be_bytes();
                 image::Rgb([a, b, c].map(|level| 64 + level / 2))
             });
-            let region = Region::whole(&image);
-            let fast = resample(&mut Resizer::new(), &image, region, w, h).unwrap();
+            let view = Crop::default().view(&image).unwrap();
+            let region = Region::whole((width, height));
+            let fast = resample(&mut Resizer::new(), view, region, w, h).unwrap();
             let exact = pillow::resize(&image, w, h);
             let pairs = fast.as_raw().iter().zip(exact.as_raw());
             let worst = pairs.map(|(a, b)| a.abs_diff(*b)).max();

@@ -6,5 +6,6 @@
 mod align;
 mod pose;
 
+pub use crate::camera::Intrinsics;
 pub use align::{AlignError, align_rigid, align_rotations, align_similarity};
-pub use pose::{Intrinsics, PoseError, decode_pose, unproject};
+pub use pose::{PoseError, decode_pose, unproject};

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use nalgebra::{Isometry3, Point3, Quaternion, Translation3, UnitQuaternion};
 use thiserror::Error;
 
-use crate::camera::NetworkSize;
+use crate::camera::{Intrinsics, NetworkSize};
 
 /// A pose encoding without a pose in it.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -25,29 +25,6 @@ impl PoseError {
             Self::NotFinite => "pose_not_finite",
             Self::ZeroQuaternion => "zero_quaternion",
             Self::FieldOfView { .. } => "field_of_view",
-        }
-    }
-}
-
-/// A pinhole camera at the network's resolution: focal lengths and principal point in pixels.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Intrinsics {
-    pub fx: f64,
-    pub fy: f64,
-    pub cx: f64,
-    pub cy: f64,
-}
-
-impl Intrinsics {
-    /// A camera that looks through the middle of the picture, as the network assumes it: fields of view in
-    /// radians, the principal point at half the size.
-    pub fn from_field_of_view(vertical: f64, horizontal: f64, size: NetworkSize) -> Self {
-        let (width, height) = (f64::from(size.width), f64::from(size.height));
-        Self {
-            fx: width / 2.0 / (horizontal / 2.0).tan(),
-            fy: height / 2.0 / (vertical / 2.0).tan(),
-            cx: width / 2.0,
-            cy: height / 2.0,
         }
     }
 }

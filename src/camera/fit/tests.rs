@@ -111,6 +111,62 @@ fn a_fitter_gives_the_same_after_pictures_of_other_sizes() {
     assert_same(&fitter.fit(&small).unwrap().0, &first, "again");
 }
 
+/// Nothing of a border shows, and the transform speaks of the whole picture.
+#[test]
+fn a_crop_is_as_if_the_border_had_never_been_there() {
+    let crop = Crop {
+        left: 7,
+        top: 3,
+        right: 2,
+        bottom: 11,
+    };
+    let inner = gradient(300, 200);
+    let mut bordered = RgbImage::from_pixel(309, 214, Rgb([255, 0, 255]));
+    imageops::replace(&mut bordered, &inner, 7, 3);
+    for fit in [Fit::Crop, Fit::Pad, Fit::Reference] {
+        for network in [size(56, 84), size(196, 294)] {
+            let (expected, plain) = Fitter::new(network, fit).fit(&inner).unwrap();
+            let mut fitter = Fitter::new(network, fit).with_crop(crop);
+            let (fitted, transform) = fitter.fit(&bordered).unwrap();
+            assert_same(&fitted, &expected, &fit.to_string());
+            let at = transform.source_of(40.0, 20.0);
+            let inside = plain.source_of(40.0, 20.0);
+            assert!((at.0 - 7.0 - inside.0).abs() < 1e-9, "{fit}");
+            assert!((at.1 - 3.0 - inside.1).abs() < 1e-9, "{fit}");
+        }
+    }
+    let (kept, transform) = Fitter::new(size(56, 84), Fit::Crop)
+        .with_crop(Crop {
+            left: 1,
+            bottom: 2,
+            ..Crop::default()
+        })
+        .fit(&gradient(85, 58))
+        .unwrap();
+    assert_eq!(kept.get_pixel(5, 5), gradient(85, 58).get_pixel(6, 5));
+    assert_eq!((transform.offset_x, transform.offset_y), (-1.0, 0.0));
+}
+
+#[test]
+fn a_crop_of_everything_is_refused() {
+    for crop in [
+        Crop {
+            left: 6,
+            right: 4,
+            ..Crop::default()
+        },
+        Crop {
+            top: u32::MAX,
+            bottom: u32::MAX,
+            ..Crop::default()
+        },
+    ] {
+        let mut fitter = Fitter::new(size(56, 84), Fit::Crop).with_crop(crop);
+        let error = fitter.fit(&RgbImage::new(10, 10)).unwrap_err();
+        assert_eq!(error.reason(), "cropped_away");
+    }
+}
+
 #[test]
 fn pictures_without_pixels_are_refused() {
     let empty = RgbImage::new(0, 20);
