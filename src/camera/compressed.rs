@@ -6,20 +6,36 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
 
-use super::ImageError;
+use super::encoding::Encoding;
 use super::error::{MAX_PIXELS, check_size};
+use super::{ImageError, RawImage, decode_raw};
 
-/// Decodes a JPEG or PNG file or the data of a `sensor_msgs/CompressedImage`.
+/// Decodes a JPEG or PNG file.
 ///
-/// The bytes decide what it is, not the message's format string. The EXIF orientation is applied, alpha is laid
-/// over white, 16-bit channels are scaled to 8 bit and grey becomes RGB.
+/// The bytes decide what it is. The EXIF orientation is applied, alpha is laid over white, 16-bit channels are scaled to
+/// 8 bit and grey becomes RGB.
 ///
 /// # Errors
 /// Data of any other format, data that ends early or is damaged, images without pixels or beyond
 /// [`MAX_PIXELS`](super::MAX_PIXELS). A panic of the decoder is caught and reported as
 /// [`ImageError::DecoderPanic`].
 pub fn decode_compressed(bytes: &[u8]) -> Result<RgbImage, ImageError> {
-    contain_panic(|| decode(bytes))
+    contain_panic(|| decode(bytes, None))
+}
+
+/// Decodes a `sensor_msgs/CompressedImage`, as [`decode_compressed`] does.
+///
+/// Its format string tells only one thing that the bytes do not: that grey samples are a Bayer mosaic, as in
+/// `"bayer_rggb8; png compressed "`, which `compressed_image_transport` makes of such an image.
+///
+/// # Errors
+/// Those of [`decode_compressed`].
+pub fn decode_compressed_message(format: &str, bytes: &[u8]) -> Result<RgbImage, ImageError> {
+    let source = format.split(';').next().unwrap_or_default();
+    let mosaic = Encoding::named(source.trim())
+        .ok()
+        .and_then(Encoding::eight_bit_mosaic);
+    contain_panic(|| decode(bytes, mosaic))
 }
 
 fn contain_panic<T>(work: impl FnOnce() -> Result<T, ImageError>) -> Result<T, ImageError> {
@@ -34,7 +50,8 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("unknown reason").to_owned()
 }
 
-fn decode(bytes: &[u8]) -> Result<RgbImage, ImageError> {
+/// `mosaic`: the encoding of a grey picture's samples.
+fn decode(bytes: &[u8], mosaic: Option<&str>) -> Result<RgbImage, ImageError> {
     let format = match image::guess_format(bytes) {
         Ok(format @ (ImageFormat::Jpeg | ImageFormat::Png)) => format,
         _ => return Err(ImageError::UnknownFormat),
@@ -56,11 +73,26 @@ fn decode(bytes: &[u8]) -> Result<RgbImage, ImageError> {
     check_size(width, height)?;
     let orientation = decoder.orientation().map_err(undecodable)?;
     let mut image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
+    if let Some(encoding) = mosaic.filter(|_| !image.color().has_color()) {
+        return demosaic(encoding, image);
+    }
     image.apply_orientation(orientation);
     Ok(if image.color().has_alpha() {
         over_white(image)
     } else {
         image.into_rgb8()
+    })
+}
+
+fn demosaic(encoding: &str, image: DynamicImage) -> Result<RgbImage, ImageError> {
+    let samples = image.into_luma8();
+    decode_raw(&RawImage {
+        encoding,
+        width: samples.width(),
+        height: samples.height(),
+        step: samples.width(),
+        is_bigendian: false,
+        data: &samples,
     })
 }
 

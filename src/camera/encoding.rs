@@ -131,6 +131,19 @@ impl Encoding {
             .find(|encoding| encoding.name == name)
             .ok_or_else(|| ImageError::UnknownEncoding(name.to_owned()))
     }
+
+    /// For a Bayer mosaic: the name of the same one of 8-bit samples.
+    pub(super) fn eight_bit_mosaic(&self) -> Option<&'static str> {
+        let Layout::Bayer(mosaic, _) = self.layout else {
+            return None;
+        };
+        Some(match mosaic {
+            Mosaic::Rggb => "bayer_rggb8",
+            Mosaic::Bggr => "bayer_bggr8",
+            Mosaic::Gbrg => "bayer_gbrg8",
+            Mosaic::Grbg => "bayer_grbg8",
+        })
+    }
 }
 
 impl fmt::Display for Encoding {

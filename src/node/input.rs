@@ -6,7 +6,7 @@ use r2r::{
 };
 
 use super::{frames::frame_name, parameters::Parameters};
-use crate::camera::{Frame, ImageError, RawImage, Stamp, decode_compressed, decode_raw};
+use crate::camera::{Frame, ImageError, RawImage, Stamp, decode_compressed_message, decode_raw};
 
 /// A message as it came, not yet decoded: only the newest is worth the work.
 pub enum CameraMessage {
@@ -59,7 +59,8 @@ pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, Strin
             (raw.header, image)
         }
         CameraMessage::Compressed(compressed) => {
-            (compressed.header, decode_compressed(&compressed.data)?)
+            let image = decode_compressed_message(&compressed.format, &compressed.data)?;
+            (compressed.header, image)
         }
     };
     let stamp = stamp_of(&header, arrival.arrived, parameters)?;

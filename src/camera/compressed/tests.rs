@@ -60,6 +60,49 @@ fn the_bytes_decide_and_channels_keep_their_order() {
 }
 
 #[test]
+fn format_strings_neither_choose_the_decoder_nor_swap_channels() {
+    let original = picture(32, 32);
+    let jpeg = jpeg(&original);
+    let png = png(32, 32, &original, ExtendedColorType::Rgb8);
+    let from_jpeg = decode_compressed(&jpeg).unwrap();
+    for format in [
+        "jpeg",
+        "jpg",
+        "",
+        "png",
+        "rgb8; jpeg compressed bgr8",
+        "bayer_rggb8; jpeg compressed bgr8",
+        ";",
+    ] {
+        let decoded = decode_compressed_message(format, &jpeg).unwrap();
+        assert!(decoded == from_jpeg, "{format:?}");
+        let decoded = decode_compressed_message(format, &png).unwrap();
+        assert!(decoded == original, "{format:?}");
+    }
+}
+
+#[test]
+fn a_compressed_mosaic_gets_its_colours() {
+    // Blue, green over green, red.
+    let samples = [30, 100, 100, 200];
+    let eight = png(2, 2, &samples, ExtendedColorType::L8);
+    let wide: Vec<u8> = samples
+        .iter()
+        .flat_map(|&level| (u16::from(level) * 257).to_ne_bytes())
+        .collect();
+    let sixteen = png(2, 2, &wide, ExtendedColorType::L16);
+    for (format, bytes) in [
+        ("bayer_bggr8; png compressed ", &eight),
+        ("bayer_bggr16; png compressed ", &sixteen),
+    ] {
+        let decoded = decode_compressed_message(format, bytes).unwrap();
+        assert!(decoded.pixels().all(|p| p.0 == [200, 100, 30]), "{format}");
+    }
+    let grey = decode_compressed_message("mono8; png compressed ", &eight).unwrap();
+    assert_eq!(grey.get_pixel(0, 0).0, [30; 3]);
+}
+
+#[test]
 fn grey_pictures_become_rgb() {
     let bytes = png(2, 1, &[7, 200], ExtendedColorType::L8);
     assert_eq!(
