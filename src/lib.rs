@@ -11,3 +11,4 @@ pub mod network;
 pub mod node;
 pub mod runtime;
 pub mod stream;
+pub mod world;

@@ -9,6 +9,7 @@ mod predictions;
 mod progress;
 mod run;
 mod timings;
+mod world;
 
 use clap::{ArgAction, Parser, Subcommand};
 use log::LevelFilter;
@@ -32,6 +33,8 @@ enum Command {
     Run(run::Arguments),
     /// Compare a result with the truth
     Evaluate(evaluate::Arguments),
+    /// Walk through a computed room: pictures, depth and poses
+    World(world::Arguments),
     /// Show versions, the ONNX Runtime library, usable providers and what a model is
     Info(info::Arguments),
 }
@@ -50,6 +53,7 @@ impl Cli {
             Command::Export(arguments) => export::run(&arguments),
             Command::Run(arguments) => run::run(&arguments),
             Command::Evaluate(arguments) => evaluate::run(&arguments),
+            Command::World(arguments) => world::run(&arguments),
             Command::Info(arguments) => info::run(&arguments),
         }
     }

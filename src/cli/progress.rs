@@ -21,8 +21,8 @@ pub fn bar(
         .with_message(message)
 }
 
-pub fn frames(count: usize) -> ProgressBar {
-    bar("mapping", FRAMES, count as u64)
+pub fn frames(message: &'static str, count: usize) -> ProgressBar {
+    bar(message, FRAMES, count as u64)
 }
 
 /// A bar for an export, which appears when the export begins.

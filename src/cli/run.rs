@@ -210,7 +210,7 @@ impl Walk {
         mapper: &mut Mapper,
         interrupt: &Interrupt,
     ) -> anyhow::Result<()> {
-        let bar = progress::frames(folder.len());
+        let bar = progress::frames("mapping", folder.len());
         let ended = (0..folder.len()).try_for_each(|index| -> anyhow::Result<()> {
             if !interrupt.is_set() {
                 self.image(folder, index, mapper)?;
