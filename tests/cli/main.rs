@@ -5,3 +5,4 @@ mod export;
 mod faults;
 mod golden;
 mod tool;
+mod world;
