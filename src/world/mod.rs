@@ -9,6 +9,7 @@ mod furniture;
 mod light;
 mod noise;
 mod paint;
+mod path;
 mod render;
 mod room;
 mod solid;

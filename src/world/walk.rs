@@ -2,16 +2,13 @@
 
 use std::f64::consts::{PI, TAU};
 
-use nalgebra::{Isometry3, Matrix3, Point2, Rotation3, Translation3, UnitQuaternion};
+use nalgebra::{Isometry3, Matrix3, Point2, Rotation3, Translation3, UnitQuaternion, Vector3};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
+use super::path::Path;
 use super::room::Room;
 
-/// The camera's position keeps so far from walls and furniture, metres.
-const CLEARANCE: f64 = 0.4;
-/// What the path of a hand keeps beyond that: its jitter.
-const MARGIN: f64 = 0.01;
 /// Bounds of a step along the path, metres a frame; jitter and the change of height come on top.
 const STEP: [f64; 2] = [0.04, 0.105];
 /// Bounds of the height, metres.
@@ -117,14 +114,15 @@ fn pose(place: Point2<f64>, height: f64, heading: f64, pitch: f64, roll: f64) ->
         -1.0, 0.0, 0.0, //
         0.0, -1.0, 0.0,
     ));
-    let turn = Rotation3::from_axis_angle(&nalgebra::Vector3::z_axis(), heading);
-    let tilt = Rotation3::from_axis_angle(&nalgebra::Vector3::x_axis(), pitch);
-    let roll = Rotation3::from_axis_angle(&nalgebra::Vector3::z_axis(), roll);
+    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), heading);
+    let tilt = Rotation3::from_axis_angle(&Vector3::x_axis(), pitch);
+    let roll = Rotation3::from_axis_angle(&Vector3::z_axis(), roll);
     let rotation = UnitQuaternion::from_rotation_matrix(&(turn * level * tilt * roll));
     Isometry3::from_parts(Translation3::new(place.x, place.y, height), rotation)
 }
 
-fn uniform(rng: &mut Pcg32, from: f64, to: f64) -> f64 {
+/// A number between `from` and `to`.
+pub(super) fn uniform(rng: &mut Pcg32, from: f64, to: f64) -> f64 {
     let unit = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     from + (to - from) * unit
 }
@@ -207,165 +205,6 @@ impl Heading {
         let t = self.frame / self.frames;
         let eased = t * t * (3.0 - 2.0 * t);
         self.first + self.from + (self.to - self.from) * eased
-    }
-}
-
-/// A smooth curve between random places: parabolas from the middle of one leg to the middle of the next (a quadratic
-/// B-spline), each of which was found free.
-struct Path<'a> {
-    room: &'a Room,
-    rng: Pcg32,
-    /// The last places that were chosen; the last three define the present parabola.
-    places: Vec<Point2<f64>>,
-    /// Where on it, 0 to 1.
-    t: f64,
-}
-
-/// How many of the last places a new one keeps away from.
-const REMEMBERED: usize = 6;
-/// How many places are looked at before the one farthest from the last ones is taken, and at most to find a free one.
-const CANDIDATES: usize = 6;
-const ATTEMPTS: usize = 400;
-
-impl<'a> Path<'a> {
-    fn new(room: &'a Room, rng: &mut Pcg32) -> Self {
-        let mut path = Self {
-            room,
-            rng: Pcg32::seed_from_u64(rng.next_u64()),
-            places: Vec::new(),
-            t: 0.0,
-        };
-        let mut start = path.draw();
-        while !path.is_free(start) {
-            start = path.draw();
-        }
-        path.places = vec![start; 3];
-        path.extend();
-        path
-    }
-
-    fn draw(&mut self) -> Point2<f64> {
-        let (centre, half) = (self.room.shell.centre(), self.room.shell.half());
-        let mut along = |axis: usize| {
-            uniform(
-                &mut self.rng,
-                centre[axis] - half[axis],
-                centre[axis] + half[axis],
-            )
-        };
-        Point2::new(along(0), along(1))
-    }
-
-    fn is_free(&self, place: Point2<f64>) -> bool {
-        self.room.clearance(place.x, place.y) >= CLEARANCE + MARGIN
-    }
-
-    /// Chooses the next place such that the parabola towards it and the leg to it are free.
-    fn extend(&mut self) {
-        let (from, over) = match self.places.as_slice() {
-            [.., before, last] => (nalgebra::center(before, last), *last),
-            _ => return,
-        };
-        let mut best: Option<(f64, Point2<f64>)> = None;
-        let mut found = 0;
-        for _ in 0..ATTEMPTS {
-            let to = self.draw();
-            let curve = Parabola {
-                from,
-                over,
-                to: nalgebra::center(&over, &to),
-            };
-            let leg = Parabola {
-                from: over,
-                over: nalgebra::center(&over, &to),
-                to,
-            };
-            if ![curve, leg]
-                .iter()
-                .all(|c| c.points().all(|p| self.is_free(p)))
-            {
-                continue;
-            }
-            let recent = self.places.iter().rev().take(REMEMBERED);
-            let apart = recent
-                .map(|place| (place - to).norm())
-                .fold(f64::INFINITY, f64::min);
-            if best.is_none_or(|(distance, _)| apart > distance) {
-                best = Some((apart, to));
-            }
-            found += 1;
-            if found == CANDIDATES {
-                break;
-            }
-        }
-        // Without one, straight on to the place itself, which is free as the last leg was.
-        let next = best.map_or(over, |(_, place)| place);
-        if self.places.len() > REMEMBERED {
-            self.places.remove(0);
-        }
-        self.places.push(next);
-        self.t = 0.0;
-    }
-
-    fn parabola(&self) -> Parabola {
-        match self.places.as_slice() {
-            [.., a, b, c] => Parabola {
-                from: nalgebra::center(a, b),
-                over: *b,
-                to: nalgebra::center(b, c),
-            },
-            _ => Parabola {
-                from: Point2::origin(),
-                over: Point2::origin(),
-                to: Point2::origin(),
-            },
-        }
-    }
-
-    fn position(&self) -> Point2<f64> {
-        self.parabola().at(self.t)
-    }
-
-    /// Moves on until the position is `step` away from where it was.
-    fn advance(&mut self, step: f64) {
-        let start = self.position();
-        let distance = |curve: &Parabola, t: f64| (curve.at(t) - start).norm();
-        while distance(&self.parabola(), 1.0) < step {
-            self.extend();
-        }
-        let curve = self.parabola();
-        let (mut low, mut high) = (self.t, 1.0);
-        for _ in 0..40 {
-            let middle = (low + high) / 2.0;
-            if distance(&curve, middle) < step {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        self.t = high;
-    }
-}
-
-struct Parabola {
-    from: Point2<f64>,
-    over: Point2<f64>,
-    to: Point2<f64>,
-}
-
-impl Parabola {
-    fn at(&self, t: f64) -> Point2<f64> {
-        let s = 1.0 - t;
-        let coords =
-            s * s * self.from.coords + 2.0 * s * t * self.over.coords + t * t * self.to.coords;
-        Point2::from(coords)
-    }
-
-    /// Points along the curve, at most some centimetres apart.
-    fn points(&self) -> impl Iterator<Item = Point2<f64>> + '_ {
-        let length = (self.over - self.from).norm() + (self.to - self.over).norm();
-        let count = (length / 0.03).ceil().max(1.0);
-        (0..=count as usize).map(move |i| self.at(i as f64 / count))
     }
 }
 

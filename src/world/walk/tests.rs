@@ -1,6 +1,5 @@
-use nalgebra::Vector3;
-
 use super::*;
+use crate::world::path::CLEARANCE;
 use crate::world::tests::room;
 
 const SEEDS: u64 = 40;
