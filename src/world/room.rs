@@ -21,7 +21,7 @@ const WITHIN_TEXEL: [(f32, f32); 4] = [
     (-0.0025, 0.0025),
     (0.0025, 0.0025),
 ];
-/// Furniture lower than this does not hinder who carries the camera, nor what hangs higher than the other.
+/// Whoever carries the camera bumps into what stands or hangs between these heights, metres.
 const BODY: [f64; 2] = [0.05, 1.9];
 
 /// A surface of the room itself.
