@@ -9,6 +9,7 @@ pub mod model;
 pub mod network;
 #[cfg(feature = "ros")]
 pub mod node;
+pub mod plot;
 pub mod runtime;
 pub mod stream;
 pub mod world;
