@@ -124,7 +124,7 @@ fn moments(source: &[Point3<f64>], target: &[Point3<f64>]) -> Result<Moments, Al
 }
 
 /// The rotation R with the largest trace of Rᵀ·covariance, and that trace.
-fn best_rotation(covariance: &Matrix3<f64>) -> (UnitQuaternion<f64>, f64) {
+pub(super) fn best_rotation(covariance: &Matrix3<f64>) -> (UnitQuaternion<f64>, f64) {
     let svd = covariance.svd(true, true);
     let (Some(u), Some(v_t)) = (svd.u, svd.v_t) else {
         return (UnitQuaternion::identity(), 0.0);

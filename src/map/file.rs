@@ -4,6 +4,8 @@ use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder, RgbImage};
 use thiserror::Error;
 
 /// A file of the map that could not be written or read.
@@ -33,6 +35,19 @@ pub fn write_atomically(
     replace(path, write).map_err(|source| MapError::Write {
         path: path.to_owned(),
         source,
+    })
+}
+
+/// Writes a picture as PNG, as [`write_atomically`] does.
+///
+/// # Errors
+/// [`MapError::Write`].
+pub fn write_png(path: &Path, picture: &RgbImage) -> Result<(), MapError> {
+    let (width, height) = picture.dimensions();
+    write_atomically(path, |out| {
+        PngEncoder::new(out)
+            .write_image(picture.as_raw(), width, height, ExtendedColorType::Rgb8)
+            .map_err(io::Error::other)
     })
 }
 

@@ -12,9 +12,9 @@ mod preview;
 mod trajectory;
 mod voxel;
 
-pub use file::{MapError, write_atomically};
-pub use ply::write_ply;
+pub use file::{MapError, write_atomically, write_png};
+pub use ply::{read_ply, write_ply};
 pub use point::{FrameView, MapPoint, PointFilter, points_of_frame};
 pub use preview::{PreviewSize, write_preview};
-pub use trajectory::Trajectory;
+pub use trajectory::{PathFile, Trajectory};
 pub use voxel::{VoxelMap, VoxelMapConfig};

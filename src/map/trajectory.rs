@@ -7,6 +7,7 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 
 use super::{MapError, write_atomically};
 use crate::camera::Stamp;
+use crate::geometry::rigid_from_rows;
 
 /// Poses of the camera (`world_from_camera`) in the order in which they were pushed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,37 +74,113 @@ impl Trajectory {
     /// [`MapError::Read`]; [`MapError::Parse`] with the line that is not eight finite numbers or has a zero quaternion.
     pub fn read_tum(path: impl AsRef<Path>) -> Result<Self, MapError> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|source| MapError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let mut trajectory = Self::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let (stamp, pose) = parse_line(line).map_err(|reason| MapError::Parse {
-                path: path.to_owned(),
-                line: index + 1,
-                reason,
-            })?;
-            trajectory.push(stamp, pose);
-        }
-        Ok(trajectory)
+        let poses = parse_lines(path, &read_text(path)?, parse_tum)?;
+        Ok(Self { poses })
     }
 }
 
-fn parse_line(line: &str) -> Result<(Stamp, Isometry3<f64>), String> {
+/// A camera's path as a file has it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PathFile {
+    /// Every pose with its time: the format of the TUM RGB-D benchmark.
+    Timed(Trajectory),
+    /// Poses (`world_from_camera`) in order, without times: the format of KITTI's odometry benchmark.
+    Ordered(Vec<Isometry3<f64>>),
+}
+
+impl PathFile {
+    /// Reads either format. A first line of twelve numbers (the upper three rows of the pose's matrix) tells KITTI's;
+    /// all else is read as [`Trajectory::read_tum`] does.
+    ///
+    /// # Errors
+    /// [`MapError::Read`]; [`MapError::Parse`] with the line that is no pose.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, MapError> {
+        let path = path.as_ref();
+        let text = read_text(path)?;
+        let first = data_lines(&text).next();
+        if first.is_some_and(|(_, line)| line.split_whitespace().count() == KITTI_NUMBERS) {
+            return Ok(Self::Ordered(parse_lines(path, &text, parse_kitti)?));
+        }
+        let poses = parse_lines(path, &text, parse_tum)?;
+        Ok(Self::Timed(Trajectory { poses }))
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Timed(trajectory) => trajectory.len(),
+            Self::Ordered(poses) => poses.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn poses(&self) -> impl Iterator<Item = &Isometry3<f64>> {
+        let (timed, ordered) = match self {
+            Self::Timed(trajectory) => (trajectory.poses.as_slice(), Default::default()),
+            Self::Ordered(poses) => (Default::default(), poses.as_slice()),
+        };
+        timed.iter().map(|(_, pose)| pose).chain(ordered)
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, MapError> {
+    fs::read_to_string(path).map_err(|source| MapError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The lines that are neither empty nor comments, and their numbers.
+fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn parse_lines<T>(
+    path: &Path,
+    text: &str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, MapError> {
+    let parsed = data_lines(text).map(|(number, line)| {
+        parse(line).map_err(|reason| MapError::Parse {
+            path: path.to_owned(),
+            line: number,
+            reason,
+        })
+    });
+    parsed.collect()
+}
+
+fn parse_number(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+    value.ok_or_else(|| format!("{text:?} is not a number"))
+}
+
+const KITTI_NUMBERS: usize = 12;
+
+fn parse_kitti(line: &str) -> Result<Isometry3<f64>, String> {
+    let numbers: Vec<f64> = line
+        .split_whitespace()
+        .map(parse_number)
+        .collect::<Result<_, _>>()?;
+    let numbers: [f64; KITTI_NUMBERS] = numbers
+        .try_into()
+        .map_err(|found: Vec<f64>| format!("{} numbers where 12 are needed", found.len()))?;
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = numbers;
+    rigid_from_rows(&[[a, b, c, d], [e, f, g, h], [i, j, k, l]]).map_err(|error| error.to_string())
+}
+
+fn parse_tum(line: &str) -> Result<(Stamp, Isometry3<f64>), String> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [time, numbers @ ..] = fields.as_slice() else {
         return Err("no numbers".to_owned());
     };
-    let number = |text: &&str| {
-        let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-        value.ok_or_else(|| format!("{text:?} is not a number"))
-    };
-    let numbers: Vec<f64> = numbers.iter().map(number).collect::<Result<_, _>>()?;
+    let numbers: Vec<f64> = numbers
+        .iter()
+        .map(|text| parse_number(text))
+        .collect::<Result<_, _>>()?;
     let &[tx, ty, tz, x, y, z, w] = numbers.as_slice() else {
         return Err(format!("{} numbers where 8 are needed", fields.len()));
     };
@@ -214,6 +291,51 @@ mod tests {
             Trajectory::read_tum("absent.tum"),
             Err(MapError::Read { .. })
         ));
+    }
+
+    fn read_any(text: &str) -> Result<PathFile, MapError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("path");
+        fs::write(&path, text).unwrap();
+        PathFile::read(path)
+    }
+
+    #[test]
+    fn twelve_numbers_are_a_matrix_and_eight_a_pose_with_its_time() {
+        let quarter =
+            "# a quarter turn about y\n0 0 1 4 0 1 0 5 -1 0 0 6\n\n1 0 0 0 0 1 0 0 0 0 1 0\n";
+        let PathFile::Ordered(poses) = read_any(quarter).unwrap() else {
+            panic!("not read as matrices");
+        };
+        let turn = Vector3::y() * std::f64::consts::FRAC_PI_2;
+        let expected = Isometry3::new(Vector3::new(4.0, 5.0, 6.0), turn);
+        assert!((poses[0].to_homogeneous() - expected.to_homogeneous()).norm() < 1e-12);
+        assert_eq!(poses.len(), 2);
+        let tum = "1.5 1 2 3 0 0 0 1\n";
+        let PathFile::Timed(path) = read_any(tum).unwrap() else {
+            panic!("not read with times");
+        };
+        assert_eq!(Ok(path), read(tum).map_err(|error| error.to_string()));
+    }
+
+    #[test]
+    fn a_matrix_that_is_no_pose_is_named() {
+        let good = "1 0 0 0 0 1 0 0 0 0 1 0";
+        for bad in [
+            "1 0 0 0 0 1 0 0 0 0 1",
+            "1 0 0 0 0 1 0 0 0 0 1 0 7",
+            "1 0 0 nan 0 1 0 0 0 0 1 0",
+            "2 0 0 0 0 2 0 0 0 0 2 0",
+            "1 0 0 0 0 1 0 0 0 0 -1 0",
+        ] {
+            let error = read_any(&format!("{good}\n{bad}\n")).unwrap_err();
+            assert!(error.to_string().contains("line 2"), "{bad}: {error}");
+        }
+        assert!(matches!(
+            PathFile::read("absent"),
+            Err(MapError::Read { .. })
+        ));
+        assert!(read_any("").unwrap().is_empty());
     }
 
     proptest! {

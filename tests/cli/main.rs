@@ -1,6 +1,7 @@
 //! The command-line tool as its users run it.
 
 mod demo;
+mod evaluate;
 mod export;
 mod faults;
 mod golden;

@@ -5,24 +5,25 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use image::{ExtendedColorType, ImageFormat, save_buffer_with_format};
 use nalgebra::Isometry3;
 use ndarray_npy::{WritableElement, write_zeroed_npy};
 use serde::{Deserialize, Serialize};
 
 use crate::camera::Stamp;
+use crate::geometry::{MatrixError, rigid_from_rows};
 use crate::map::{Trajectory, write_atomically};
 use crate::world::{Camera, Image};
 
 /// Lies in the folder while it is being written.
 const UNFINISHED: &str = ".lingbot_map_world_unfinished";
-const CAMERA: &str = "camera.yaml";
-const TRUTH: &str = "groundtruth.tum";
+pub const CAMERA: &str = "camera.yaml";
+pub const TRUTH: &str = "groundtruth.tum";
 const PICTURES: [&str; 2] = ["rgb", "depth"];
 const ARRAYS: [&str; 3] = ["rgb.npy", "depth.npy", "room_from_camera.npy"];
 /// The depth images' unit, metres.
-const DEPTH_UNIT: f64 = 0.001;
+pub const DEPTH_UNIT: f64 = 0.001;
 const PERIOD_NANOSECONDS: i64 = 100_000_000;
 
 /// `camera.yaml`, the last file that is written.
@@ -34,7 +35,8 @@ pub struct Description {
     fy: f64,
     cx: f64,
     cy: f64,
-    depth_unit: f64,
+    /// What a unit of the depth images is, metres.
+    pub depth_unit: f64,
     /// Rows of the rigid transform; absent where poses are given in the room's frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     room_from_world: Option<[[f64; 4]; 3]>,
@@ -60,6 +62,32 @@ impl Description {
         let text = serde_yaml::to_string(self)?;
         write_atomically(&folder.join(CAMERA), |out| out.write_all(text.as_bytes()))?;
         Ok(())
+    }
+
+    /// Of a folder that this command wrote; `None` for one without.
+    pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
+        let path = folder.join(CAMERA);
+        let cannot = || format!("cannot read {}", path.display());
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(cannot)?,
+        };
+        let description: Self = serde_yaml::from_str(&text).with_context(cannot)?;
+        ensure!(
+            description.depth_unit.is_finite() && description.depth_unit > 0.0,
+            "{}: a depth unit of {} m",
+            path.display(),
+            description.depth_unit
+        );
+        Ok(Some(description))
+    }
+
+    /// From the frame of the walk's first camera to the room's.
+    pub fn room_from_world(&self) -> Result<Option<Isometry3<f64>>, MatrixError> {
+        self.room_from_world
+            .as_ref()
+            .map(rigid_from_rows)
+            .transpose()
     }
 
     fn is_in(folder: &Path) -> bool {

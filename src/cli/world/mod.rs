@@ -12,7 +12,8 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use nalgebra::Isometry3;
 
-use self::files::{Description, Files, FolderFiles, NpyFiles};
+pub use self::files::{CAMERA, DEPTH_UNIT, Description, TRUTH};
+use self::files::{Files, FolderFiles, NpyFiles};
 use super::interrupt::Interrupt;
 use super::progress;
 use crate::world::{Camera, Image, Room, Style, Walk, WalkConfig, render};

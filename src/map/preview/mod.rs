@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder, RgbImage, imageops};
+use image::{RgbImage, imageops};
 
 mod canvas;
 mod normals;
@@ -15,7 +14,7 @@ mod view;
 use self::canvas::Canvas;
 use self::scene::Scene;
 use self::view::View;
-use super::{MapError, MapPoint, Trajectory, write_atomically};
+use super::{MapError, MapPoint, Trajectory, write_png};
 
 /// Size of the picture in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,17 +54,7 @@ pub fn write_preview(
     trajectory: &Trajectory,
     size: PreviewSize,
 ) -> Result<(), MapError> {
-    let picture = render(points, trajectory, size);
-    write_atomically(path, |out| {
-        PngEncoder::new(out)
-            .write_image(
-                picture.as_raw(),
-                picture.width(),
-                picture.height(),
-                ExtendedColorType::Rgb8,
-            )
-            .map_err(std::io::Error::other)
-    })
+    write_png(path, &render(points, trajectory, size))
 }
 
 fn render(points: &[MapPoint], trajectory: &Trajectory, size: PreviewSize) -> RgbImage {
