@@ -4,6 +4,7 @@
 PROJECT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ROS_PREFIX=$PROJECT_ROOT/.ros
 ONNXRUNTIME_DIR=$PROJECT_ROOT/.onnxruntime
+TEST_VENV=$PROJECT_ROOT/.venv-test
 
 say() { printf '%s %s\n' "--" "$*"; }
 warn() { printf '%s %s\n' "--" "warning: $*" >&2; }

@@ -17,7 +17,7 @@ check() {
     SUMMARY+=("$(printf '%-8s %4d s  %s' $outcome $((SECONDS - started)) "$name")")
 }
 
-for setup in rust onnxruntime ros; do
+for setup in rust onnxruntime test_python ros; do
     scripts/setup_$setup.sh || exit 1
 done
 use_onnxruntime || exit 1
@@ -26,6 +26,7 @@ use_onnxruntime || exit 1
 check "format" cargo fmt --check
 check "clippy without ROS" cargo clippy --locked --quiet --no-default-features --all-targets -- -D warnings
 check "tests without ROS" cargo test --locked --no-default-features
+check "path errors against evo's" "$TEST_VENV/bin/python3" -m pytest -p no:cacheprovider -q tests/evaluate
 
 use_ros || exit 1
 check "clippy with ROS" cargo clippy --locked --quiet --all-targets -- -D warnings
