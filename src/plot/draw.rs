@@ -18,6 +18,8 @@ const GRID: RGBColor = RGBColor(222, 222, 222);
 const OVERSAMPLING: u32 = 3;
 const SMALLEST: [u32; 2] = [320, 200];
 const LARGEST: u32 = 8192;
+/// So that differences, and what is computed of them, stay finite.
+const FARTHEST: f64 = 1e30;
 
 /// Lengths in pixels of the finished picture.
 const TITLE: u32 = 46;
@@ -117,7 +119,7 @@ fn chart_in(area: &Area, chart: &Chart) -> Result<()> {
         .draw()
         .map_err(fault)?;
     for series in &chart.series {
-        let points: Vec<_> = finite(series).collect();
+        let points: Vec<_> = drawable(series).collect();
         let fill = RGBColor::from(series.colour).filled();
         let radius = match series.style {
             Style::Line(width) => {
@@ -138,16 +140,16 @@ fn chart_in(area: &Area, chart: &Chart) -> Result<()> {
     Ok(())
 }
 
-fn finite(series: &Series) -> impl Iterator<Item = (f64, f64)> {
+fn drawable(series: &Series) -> impl Iterator<Item = (f64, f64)> {
     let points = series.points.iter();
     points
-        .filter(|point| point.iter().all(|value| value.is_finite()))
+        .filter(|point| point.iter().all(|value| value.abs() < FARTHEST))
         .map(|[x, y]| (*x, *y))
 }
 
 /// What the axes show.
 fn ranges(chart: &Chart, pixels: [f64; 2]) -> [Range<f64>; 2] {
-    let points = || chart.series.iter().flat_map(finite);
+    let points = || chart.series.iter().flat_map(drawable);
     let x = axis::extent(points().map(|(x, _)| x));
     let y = axis::extent(points().map(|(_, y)| y));
     if chart.equal_axes {

@@ -43,7 +43,7 @@ pub struct Series {
     pub label: Option<String>,
     pub colour: Colour,
     pub style: Style,
-    /// Points that are not finite are left out.
+    /// Points that are not finite, or farther than 1e30 from zero, are left out.
     pub points: Vec<[f64; 2]>,
 }
 

@@ -53,6 +53,8 @@ fn charts_without_extent_and_numbers_that_are_none_are_drawn() {
         vec![[f64::NAN, 1.0], [0.0, f64::INFINITY]],
         vec![[1e12, 1e12], [1e12, 1e12]],
         vec![[-1e-12, -1e-12], [1e-12, 0.0]],
+        vec![[-9e29, 9e29], [9e29, -9e29]],
+        vec![[-1e308, 1e308], [1e308, -1e308], [1.0, 2.0]],
     ] {
         for equal_axes in [false, true] {
             let chart = Chart {
