@@ -17,7 +17,7 @@ use lingbot_map::network::config::NetworkConfig;
 use lingbot_map::network::export::{ExportOptions, export};
 use lingbot_map::network::onnx::{Dim, ElementType, GraphBuilder, WeightFile};
 use lingbot_map::runtime::{Binding, Graph, Library, RuntimeOptions};
-use lingbot_map::stream::{GctStream, StreamConfig};
+use lingbot_map::stream::{GctStream, KeyframeInterval, StreamConfig};
 use operations::step_operations;
 use support::{medium_network, noise, peak_memory_gb};
 
@@ -88,9 +88,8 @@ fn medium_step(criterion: &mut Criterion) {
     .unwrap();
     let config = StreamConfig {
         num_scale_frames: 4,
-        kv_cache_scale_frames: None,
         kv_cache_sliding_window: 16,
-        keyframe_interval: 1,
+        ..StreamConfig::default()
     };
     let mut stream = GctStream::open(folder.path(), &RuntimeOptions::default(), config).unwrap();
     let mut frame = 0;
@@ -146,9 +145,9 @@ fn arena_capacity(criterion: &mut Criterion) {
         // A second frame that is not stored leaves the cache as it is, so every iteration does the same.
         let config = StreamConfig {
             num_scale_frames: 2,
-            kv_cache_scale_frames: None,
             kv_cache_sliding_window: window,
-            keyframe_interval: usize::from(u16::MAX),
+            keyframe_interval: KeyframeInterval::Every(usize::from(u16::MAX)),
+            ..StreamConfig::default()
         };
         let mut stream =
             GctStream::open(folder.path(), &RuntimeOptions::default(), config).unwrap();

@@ -70,9 +70,8 @@ fn write(size: &str, folder: &Path) -> anyhow::Result<()> {
 fn run(folder: &Path, num_scale_frames: usize, window: usize, frames: u32) -> anyhow::Result<()> {
     let config = StreamConfig {
         num_scale_frames,
-        kv_cache_scale_frames: None,
         kv_cache_sliding_window: window,
-        keyframe_interval: 1,
+        ..StreamConfig::default()
     };
     let start = Instant::now();
     let mut stream = GctStream::open(folder, &RuntimeOptions::default(), config)?;

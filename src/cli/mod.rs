@@ -30,7 +30,7 @@ enum Command {
     /// Make a model that ONNX Runtime can run from a checkpoint
     Export(export::Arguments),
     /// Map a folder of images
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Compare a result with the truth
     Evaluate(evaluate::Arguments),
     /// Walk through a computed room: pictures, depth and poses

@@ -19,7 +19,7 @@ use crate::mapper::{MapUpdate, Mapper, MapperConfig, MapperError};
 use crate::model::{CheckpointSource, ModelSource, default_cache, resolve};
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
-use crate::stream::StreamConfig;
+use crate::stream::{KeyframeInterval, StreamConfig};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(["model", "checkpoint"]))]
@@ -69,24 +69,60 @@ struct StreamArguments {
     /// First frames that are kept in full for ever [default: as many as scale frames]
     #[arg(long, value_name = "N")]
     kv_cache_scale_frames: Option<usize>,
-    /// Every how many frames one is stored
+    /// Whether the special tokens of frames that leave the window stay (true or false)
+    #[arg(long, value_name = "BOOL")]
+    kv_cache_cross_frame_special: Option<bool>,
+    /// Whether the scale frames stay when the window is full (true or false)
+    #[arg(long, value_name = "BOOL")]
+    kv_cache_include_scale_frames: Option<bool>,
+    /// Every how many frames one may be stored; auto: the smallest interval that keeps the images within 320 stored frames
+    #[arg(long, value_name = "N|auto")]
+    keyframe_interval: Option<KeyframeInterval>,
+    /// Of the frames that the interval admits, store those whose picture moved by more than this since the last stored
+    /// one: mean optical flow, pixels of the network's input
+    #[arg(long, value_name = "PIXELS")]
+    flow_threshold: Option<f64>,
+    /// Store a frame after this many, whatever interval and flow say [default: 30 with --flow-threshold, else none]
     #[arg(long, value_name = "N")]
-    keyframe_interval: Option<usize>,
+    max_non_keyframe_gap: Option<usize>,
 }
 
 impl StreamArguments {
-    fn apply(&self, config: &mut StreamConfig) {
+    /// `images` is how many there are to map.
+    fn apply(&self, config: &mut StreamConfig, images: usize) {
         for (setting, asked) in [
             (&mut config.num_scale_frames, self.num_scale_frames),
             (
                 &mut config.kv_cache_sliding_window,
                 self.kv_cache_sliding_window,
             ),
-            (&mut config.keyframe_interval, self.keyframe_interval),
+        ] {
+            *setting = asked.unwrap_or(*setting);
+        }
+        for (setting, asked) in [
+            (
+                &mut config.kv_cache_cross_frame_special,
+                self.kv_cache_cross_frame_special,
+            ),
+            (
+                &mut config.kv_cache_include_scale_frames,
+                self.kv_cache_include_scale_frames,
+            ),
         ] {
             *setting = asked.unwrap_or(*setting);
         }
         config.kv_cache_scale_frames = self.kv_cache_scale_frames.or(config.kv_cache_scale_frames);
+        match self.keyframe_interval {
+            Some(KeyframeInterval::Auto) => {
+                config.keyframe_interval =
+                    KeyframeInterval::for_frames(images, config.num_scale_frames);
+                log::info!("keyframe interval: {}", config.keyframe_interval);
+            }
+            Some(interval) => config.keyframe_interval = interval,
+            None => {}
+        }
+        config.flow_threshold = self.flow_threshold.or(config.flow_threshold);
+        config.max_non_keyframe_gap = self.max_non_keyframe_gap.or(config.max_non_keyframe_gap);
     }
 }
 
@@ -97,8 +133,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let manifest = Manifest::read(&model)?;
     arguments.check(&manifest)?;
     let start = Instant::now();
-    let mut mapper = Mapper::open(&model, &arguments.runtime(), arguments.mapper(&manifest))
-        .with_context(|| format!("cannot run {}", model.display()))?;
+    let mut mapper = Mapper::open(
+        &model,
+        &arguments.runtime(),
+        arguments.mapper(&manifest, folder.len()),
+    )
+    .with_context(|| format!("cannot run {}", model.display()))?;
     check_writable(&arguments.output)?;
     let mut walk = Walk::new(arguments.save_predictions.as_deref(), start.elapsed())?;
     let ended = walk.through(&folder, &mut mapper, &interrupt);
@@ -170,9 +210,9 @@ impl Arguments {
         }
     }
 
-    fn mapper(&self, manifest: &Manifest) -> MapperConfig {
+    fn mapper(&self, manifest: &Manifest, images: usize) -> MapperConfig {
         let mut config = MapperConfig::of_model(manifest);
-        self.stream.apply(&mut config.stream);
+        self.stream.apply(&mut config.stream, images);
         config.fit = self.fit;
         config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
         config
@@ -354,37 +394,42 @@ mod tests {
     fn stream_settings_replace_the_models() {
         let model = StreamConfig {
             num_scale_frames: 4,
-            kv_cache_scale_frames: None,
             kv_cache_sliding_window: 8,
-            keyframe_interval: 1,
+            ..StreamConfig::default()
         };
-        let settings = |extra: &[&str]| {
+        let settings = |extra: &str| {
             let mut config = model;
-            parse(&[&["--model", "m"], extra].concat())
+            let extra: Vec<&str> = extra.split_whitespace().collect();
+            parse(&[&["--model", "m"][..], &extra].concat())
                 .unwrap()
                 .stream
-                .apply(&mut config);
+                .apply(&mut config, 1000);
             config
         };
-        assert_eq!(settings(&[]), model);
-        let asked = [
-            "--num-scale-frames",
-            "2",
-            "--kv-cache-sliding-window",
-            "3",
-            "--keyframe-interval",
-            "5",
-        ];
+        assert_eq!(settings(""), model);
         let expected = StreamConfig {
             num_scale_frames: 2,
             kv_cache_scale_frames: Some(6),
             kv_cache_sliding_window: 3,
-            keyframe_interval: 5,
+            kv_cache_cross_frame_special: false,
+            kv_cache_include_scale_frames: false,
+            keyframe_interval: KeyframeInterval::Every(5),
+            flow_threshold: Some(2.5),
+            max_non_keyframe_gap: Some(7),
         };
         assert_eq!(
-            settings(&[&asked[..], &["--kv-cache-scale-frames", "6"]].concat()),
+            settings(
+                "--num-scale-frames 2 --kv-cache-sliding-window 3 --kv-cache-scale-frames 6 \
+                 --kv-cache-cross-frame-special false --kv-cache-include-scale-frames false \
+                 --keyframe-interval 5 --flow-threshold 2.5 --max-non-keyframe-gap 7"
+            ),
             expected
         );
+        assert_eq!(
+            settings("--keyframe-interval auto").keyframe_interval,
+            KeyframeInterval::Every(4)
+        );
+        assert!(parse(&["--model", "m", "--keyframe-interval", "0"]).is_err());
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! the camera's frame to the world's.
 
 mod align;
+mod flow;
 mod matrix;
 mod pose;
 
 pub use crate::camera::Intrinsics;
 pub use align::{AlignError, align_rigid, align_rotations, align_similarity};
+pub use flow::{CameraView, mean_flow};
 pub use matrix::{MatrixError, rigid_from_rows};
 pub use pose::{PoseError, decode_pose, unproject};

@@ -11,6 +11,7 @@ use crate::{
     model::{self, CheckpointSource, ModelSource},
     network::manifest::Manifest,
     runtime::{Library, RuntimeOptions},
+    stream::KeyframeInterval,
 };
 
 /// Loads the model and builds the mapper. Takes seconds, or minutes where a checkpoint has to be exported first.
@@ -96,10 +97,9 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
         &mut config.stream.kv_cache_sliding_window,
         parameters.kv_cache_sliding_window,
     );
-    set(
-        &mut config.stream.keyframe_interval,
-        parameters.keyframe_interval,
-    );
+    if let Some(interval) = given_count(parameters.keyframe_interval) {
+        config.stream.keyframe_interval = KeyframeInterval::Every(interval);
+    }
     config.filter.conf_threshold = parameters.conf_threshold as f32;
     config.voxel = VoxelMapConfig {
         voxel_size: parameters.voxel_size as f32,

@@ -1,6 +1,6 @@
 //! The memory behind the caches: one arena per key and per value buffer.
 
-use super::layout::RowCopy;
+use super::layout::RowMove;
 use crate::network::inputs::{CacheNames, cache_output};
 use crate::runtime::Binding;
 
@@ -105,15 +105,26 @@ impl KvCache {
         Ok(())
     }
 
-    /// Copies rows within every buffer.
-    pub fn copy_rows(&mut self, copy: &RowCopy) {
+    /// Moves rows within every buffer, in the order given.
+    pub fn apply(&mut self, moves: &[RowMove]) {
         for Buffer {
             arena: Arena { data, width },
             ..
         } in &mut self.buffers
         {
-            let start = copy.from * *width;
-            data.copy_within(start..start + copy.rows * *width, copy.to * *width);
+            let width = *width;
+            for change in moves {
+                match *change {
+                    RowMove::Copy { from, to, rows } => {
+                        data.copy_within(from * width..(from + rows) * width, to * width);
+                    }
+                    RowMove::Exchange { a, b, rows } => {
+                        let (low, high) = data.split_at_mut(a.max(b) * width);
+                        let low = &mut low[a.min(b) * width..][..rows * width];
+                        low.swap_with_slice(&mut high[..rows * width]);
+                    }
+                }
+            }
         }
     }
 
@@ -192,12 +203,21 @@ mod tests {
         );
         assert_eq!(cache.row("v", 2), Some(&[5.0, 6.0][..]));
         assert_eq!(cache.row("v", 3), Some(&[0.0, 0.0][..]));
-        cache.copy_rows(&RowCopy {
-            from: 0,
-            to: 6,
-            rows: 2,
-        });
-        assert_eq!(cache.row("k", 7), Some(&[3.0, 4.0][..]));
+        cache.apply(&[
+            RowMove::Copy {
+                from: 0,
+                to: 6,
+                rows: 2,
+            },
+            RowMove::Exchange {
+                a: 6,
+                b: 1,
+                rows: 2,
+            },
+        ]);
+        assert_eq!(cache.row("k", 7), Some(&[5.0, 6.0][..]));
+        assert_eq!(cache.row("k", 1), Some(&[1.0, 2.0][..]));
+        assert_eq!(cache.row("k", 2), Some(&[3.0, 4.0][..]));
     }
 
     #[test]

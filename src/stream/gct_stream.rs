@@ -6,10 +6,11 @@ use ndarray::{Array2, Array3, ShapeError};
 use super::StreamConfig;
 use super::cache::{CacheError, CacheStatus};
 use super::heads::{Dense, DenseHeads};
-use super::keyframe::KeyframeRule;
+use super::keyframe::{KeyframeRule, Verdict};
 use super::layout::FrameRole;
 use super::step::{POSE_VALUES, StepError, StepRunner};
 use crate::camera::NetworkSize;
+use crate::geometry::{CameraView, decode_pose, mean_flow};
 use crate::network::manifest::{Manifest, ManifestError};
 use crate::runtime::{Library, Provider, RuntimeError, RuntimeOptions};
 
@@ -49,7 +50,7 @@ impl From<StepError> for StreamError {
 pub enum FrameType {
     /// One of the first frames, kept for ever.
     Scale = 0,
-    /// Stored when it was seen.
+    /// Stored when it was seen, or right afterwards because it had moved enough.
     Keyframe = 1,
     /// Predicted and forgotten.
     Other = 2,
@@ -82,6 +83,8 @@ pub struct GctStream {
     step: StepRunner,
     heads: DenseHeads,
     keyframes: KeyframeRule,
+    /// The last stored frame, against which flow is measured.
+    reference: Option<CameraView>,
     /// Scale frames that wait for the first call, [frames, height, width, 3].
     waiting: Vec<u8>,
     /// Frames taken since the start.
@@ -102,7 +105,8 @@ impl GctStream {
         Ok(Self {
             step: StepRunner::open(&library, folder, &manifest, runtime, &config)?,
             heads: DenseHeads::open(&library, folder, &manifest, runtime)?,
-            keyframes: KeyframeRule::every(config.keyframe_interval),
+            keyframes: config.keyframe_rule(),
+            reference: None,
             waiting: Vec::new(),
             pushed: 0,
             manifest,
@@ -181,7 +185,8 @@ impl GctStream {
     /// Forgets all frames; memory stays allocated.
     pub fn reset(&mut self) {
         self.step.reset();
-        self.keyframes = KeyframeRule::every(self.config.keyframe_interval);
+        self.keyframes = self.config.keyframe_rule();
+        self.reference = None;
         self.waiting = Vec::new();
         self.pushed = 0;
     }
@@ -196,20 +201,22 @@ impl GctStream {
         let result = result.and_then(|()| {
             (0..frames)
                 .map(|frame| self.predict(frame, frame as u64, FrameType::Scale))
-                .collect()
+                .collect::<Result<Vec<_>, _>>()
         });
         // The scale call is the only large one: what it needed beyond a step goes back.
         self.step.release_buffers();
-        if result.is_err() {
-            self.reset();
+        match &result {
+            Ok(predictions) => predictions.iter().for_each(|frame| self.refer_to(frame)),
+            Err(_) => self.reset(),
         }
         result
     }
 
     fn step(&mut self, image: &[u8]) -> Result<Vec<Prediction>, StreamError> {
-        let (role, frame_type) = match self.keyframes.next_is_keyframe() {
-            true => (FrameRole::Keyframe, FrameType::Keyframe),
-            false => (FrameRole::Other, FrameType::Other),
+        let verdict = self.keyframes.verdict();
+        let (role, frame_type) = match verdict {
+            Verdict::Store => (FrameRole::Keyframe, FrameType::Keyframe),
+            Verdict::Forget | Verdict::Await => (FrameRole::Other, FrameType::Other),
         };
         if let Err(error) = self.step.step(image, role, Vec::new()) {
             if matches!(error, StepError::Runtime(_)) {
@@ -219,8 +226,41 @@ impl GctStream {
         }
         let index = self.pushed;
         self.pushed += 1;
-        self.keyframes.advance();
-        Ok(vec![self.predict(0, index, frame_type)?])
+        let mut prediction = self.predict(0, index, frame_type)?;
+        if verdict == Verdict::Await && self.keyframes.accepts(self.flow(&prediction)) {
+            self.step.promote();
+            prediction.frame_type = FrameType::Keyframe;
+        }
+        let stored = prediction.frame_type == FrameType::Keyframe;
+        self.keyframes.advance(stored);
+        if stored {
+            self.refer_to(&prediction);
+        }
+        Ok(vec![prediction])
+    }
+
+    /// How far a frame moved against the last stored one, pixels. A prediction without a pose shows no motion: it is not
+    /// worth storing.
+    fn flow(&self, prediction: &Prediction) -> f64 {
+        let current = self.view(prediction);
+        current
+            .zip(self.reference)
+            .map_or(0.0, |(current, reference)| {
+                mean_flow(prediction.depth.view(), &current, &reference)
+            })
+    }
+
+    fn view(&self, prediction: &Prediction) -> Option<CameraView> {
+        let (world_from_camera, intrinsics) =
+            decode_pose(&prediction.pose_enc, self.manifest.size).ok()?;
+        Some(CameraView {
+            world_from_camera,
+            intrinsics,
+        })
+    }
+
+    fn refer_to(&mut self, prediction: &Prediction) {
+        self.reference = self.view(prediction).or(self.reference);
     }
 
     /// The prediction for a frame of the last call.

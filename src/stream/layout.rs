@@ -10,6 +10,8 @@
 //! tokens stay. What may be attended is always a prefix: softmax over a set does not see the order of its members, so
 //! this gives exactly what appending and evicting would.
 
+use super::thinning::Tail;
+
 /// How a call treats its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameRole {
@@ -19,25 +21,68 @@ pub enum FrameRole {
     Other,
 }
 
-/// Rows to copy within every cache before a call.
+/// Something done to rows within every cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowCopy {
-    pub from: usize,
-    pub to: usize,
-    pub rows: usize,
+pub enum RowMove {
+    /// The two ranges may overlap.
+    Copy { from: usize, to: usize, rows: usize },
+    /// The two ranges do not overlap.
+    Exchange { a: usize, b: usize, rows: usize },
+}
+
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheRules {
+    pub frame_tokens: usize,
+    /// The first tokens of a frame, which survive its eviction.
+    pub special_tokens: usize,
+    /// First frames that are kept in full.
+    pub scale_frames: usize,
+    /// Later frames that are kept in full, at least 1.
+    pub window: usize,
+    /// Off: an evicted frame leaves nothing.
+    pub keep_specials: bool,
+    /// Off: the first frames leave whole, with their special tokens, when the window is full for the first time.
+    pub keep_scale_frames: bool,
+    /// Rows for special tokens of evicted frames at most; see [`CacheRules::kept_specials`].
+    pub history: Option<usize>,
+}
+
+impl CacheRules {
+    /// Rows that stay of an evicted frame, as long as there is room for them.
+    pub fn kept_specials(&self) -> usize {
+        let fits = self.history.is_none_or(|rows| rows >= self.special_tokens);
+        if self.keep_specials && fits {
+            self.special_tokens
+        } else {
+            0
+        }
+    }
+
+    /// Frames that are kept in full.
+    pub fn full_frames(&self) -> usize {
+        self.scale_frames + self.window
+    }
+
+    /// Rows that a cache needs to hold the scale frames, a full window, `history` rows of special tokens and the spare
+    /// frame.
+    pub fn capacity_for(&self, history: usize) -> usize {
+        (self.full_frames() + 1) * self.frame_tokens + history
+    }
 }
 
 /// What one call does to the caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepPlan {
-    /// The special tokens of a frame that leaves the window, to be saved first.
-    pub evict: Option<RowCopy>,
+    /// To be done first, in this order.
+    pub moves: Vec<RowMove>,
     /// Row of the call's first token.
     pub write: usize,
     /// Rows that the call attends, from 0; its own tokens included.
     pub attended: usize,
     /// Frames stored by the call.
     stored: usize,
+    eviction: Option<Eviction>,
 }
 
 impl StepPlan {
@@ -47,34 +92,40 @@ impl StepPlan {
     }
 }
 
+/// How the oldest frame of the window leaves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Eviction {
+    frame: usize,
+    /// Its first row.
+    slot: usize,
+    /// Rows of the tail that are given up for its special tokens, the last one first.
+    removed: Vec<usize>,
+    /// Whether the scale frames leave with it.
+    drops_scale: bool,
+}
+
 /// The state of the layout. A plan changes nothing until it is committed, so a call that fails can be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheLayout {
-    frame_tokens: usize,
-    special_tokens: usize,
-    scale_frames: usize,
-    window: usize,
+    rules: CacheRules,
     stored: usize,
-    evicted: usize,
+    scale_dropped: bool,
+    tail: Tail,
 }
 
 impl CacheLayout {
-    /// `frame_tokens` tokens a frame, of which the first `special_tokens` survive eviction; `window` at least 1.
-    pub fn new(
-        frame_tokens: usize,
-        special_tokens: usize,
-        scale_frames: usize,
-        window: usize,
-    ) -> Self {
-        debug_assert!(window > 0 && special_tokens <= frame_tokens);
+    pub fn new(rules: CacheRules) -> Self {
+        debug_assert!(rules.window > 0 && rules.special_tokens <= rules.frame_tokens);
         Self {
-            frame_tokens,
-            special_tokens,
-            scale_frames,
-            window,
+            rules,
             stored: 0,
-            evicted: 0,
+            scale_dropped: false,
+            tail: Tail::new(rules.special_tokens, rules.history),
         }
+    }
+
+    pub fn rules(&self) -> &CacheRules {
+        &self.rules
     }
 
     /// Frames stored since the start.
@@ -82,181 +133,188 @@ impl CacheLayout {
         self.stored
     }
 
-    /// Frames of which only special tokens are left.
-    pub fn evicted(&self) -> usize {
-        self.evicted
+    /// Rows that special tokens of evicted frames take.
+    pub fn history(&self) -> usize {
+        self.tail.len()
+    }
+
+    /// The same after the next frame, if it is stored.
+    pub fn next_history(&self) -> usize {
+        match self.eviction() {
+            Some(eviction) => self.tail.len() - eviction.removed.len() + self.rules.kept_specials(),
+            None => self.tail.len(),
+        }
     }
 
     /// Rows in use.
     pub fn valid(&self) -> usize {
-        self.stored.min(self.full_frames()) * self.frame_tokens + self.special_tokens * self.evicted
+        self.stored.min(self.slots()) * self.rules.frame_tokens + self.tail.len()
     }
 
-    /// Rows that a cache needs to hold the scale frames, a full window, the special tokens of `evicted` frames and the
-    /// spare frame.
-    pub fn capacity_for(&self, evicted: usize) -> usize {
-        (self.full_frames() + 1) * self.frame_tokens + evicted * self.special_tokens
+    /// Frames of full slots.
+    fn slots(&self) -> usize {
+        self.first_slot() + self.rules.window
     }
 
-    fn full_frames(&self) -> usize {
-        self.scale_frames + self.window
+    /// Slots before the ring.
+    fn first_slot(&self) -> usize {
+        if self.scale_dropped {
+            0
+        } else {
+            self.rules.scale_frames
+        }
+    }
+
+    /// What has to go when a further frame is stored.
+    fn eviction(&self) -> Option<Eviction> {
+        let CacheRules {
+            scale_frames,
+            window,
+            ..
+        } = self.rules;
+        if self.stored < self.rules.full_frames() {
+            return None;
+        }
+        let ring = (self.stored - scale_frames) % window;
+        Some(Eviction {
+            frame: self.stored - window,
+            slot: (self.first_slot() + ring) * self.rules.frame_tokens,
+            removed: self.tail.room_for(self.rules.kept_specials()),
+            drops_scale: !self.rules.keep_scale_frames && !self.scale_dropped,
+        })
     }
 
     /// The first call, with all scale frames at once.
     pub fn plan_scale(&self, frames: usize) -> StepPlan {
-        debug_assert!(self.stored == 0 && frames <= self.full_frames());
+        debug_assert!(self.stored == 0 && frames <= self.rules.full_frames());
         StepPlan {
-            evict: None,
+            moves: Vec::new(),
             write: 0,
-            attended: frames * self.frame_tokens,
+            attended: frames * self.rules.frame_tokens,
             stored: frames,
+            eviction: None,
         }
     }
 
     /// A call with one frame.
     pub fn plan_step(&self, role: FrameRole) -> StepPlan {
         let valid = self.valid();
-        let append = StepPlan {
-            evict: None,
-            write: valid,
-            attended: valid + self.frame_tokens,
-            stored: 0,
+        let eviction = match role {
+            FrameRole::Keyframe => self.eviction(),
+            FrameRole::Other => None,
         };
-        match role {
-            FrameRole::Other => append,
-            FrameRole::Keyframe if self.stored < self.full_frames() => StepPlan {
+        let Some(eviction) = eviction else {
+            return StepPlan {
+                moves: Vec::new(),
+                write: valid,
+                attended: valid + self.rules.frame_tokens,
+                stored: usize::from(role == FrameRole::Keyframe),
+                eviction: None,
+            };
+        };
+        let (mut moves, history) = self.removals(&eviction);
+        moves.push(RowMove::Copy {
+            from: eviction.slot,
+            to: history,
+            rows: self.rules.kept_specials(),
+        });
+        self.finish(eviction, moves, history)
+    }
+
+    /// Stores the frame of the last call, which ran as [`FrameRole::Other`] and lies in the spare rows. `write` is where
+    /// the frame lies then, `attended` the rows in use.
+    pub fn plan_promotion(&self) -> StepPlan {
+        let valid = self.valid();
+        let Some(eviction) = self.eviction() else {
+            return StepPlan {
+                moves: Vec::new(),
+                write: valid,
+                attended: valid + self.rules.frame_tokens,
                 stored: 1,
-                ..append
+                eviction: None,
+            };
+        };
+        // The evicted special tokens belong where the new frame begins, so the two change places.
+        let specials = self.rules.kept_specials();
+        let mut moves = vec![
+            RowMove::Exchange {
+                a: eviction.slot,
+                b: valid,
+                rows: specials,
             },
-            FrameRole::Keyframe => {
-                let slot = self.scale_frames + (self.stored - self.scale_frames) % self.window;
-                let oldest = slot * self.frame_tokens;
-                StepPlan {
-                    evict: Some(RowCopy {
-                        from: oldest,
-                        to: valid,
-                        rows: self.special_tokens,
-                    }),
-                    write: oldest,
-                    attended: valid + self.special_tokens,
-                    stored: 1,
-                }
-            }
+            RowMove::Copy {
+                from: valid + specials,
+                to: eviction.slot + specials,
+                rows: self.rules.frame_tokens - specials,
+            },
+        ];
+        let (removals, history) = self.removals(&eviction);
+        moves.extend(removals);
+        moves.push(RowMove::Copy {
+            from: valid,
+            to: history,
+            rows: specials,
+        });
+        self.finish(eviction, moves, history)
+    }
+
+    /// The moves that close the gaps of given-up rows, and the row after the tail's last one then.
+    fn removals(&self, eviction: &Eviction) -> (Vec<RowMove>, usize) {
+        let start = self.slots() * self.rules.frame_tokens;
+        let mut end = start + self.tail.len();
+        let mut moves = Vec::with_capacity(eviction.removed.len() + 3);
+        for row in &eviction.removed {
+            end -= 1;
+            moves.push(RowMove::Copy {
+                from: end,
+                to: start + row,
+                rows: 1,
+            });
+        }
+        (moves, end)
+    }
+
+    /// `history` is the row at which the evicted special tokens lie.
+    fn finish(&self, eviction: Eviction, mut moves: Vec<RowMove>, history: usize) -> StepPlan {
+        let mut end = history + self.rules.kept_specials();
+        let mut write = eviction.slot;
+        if eviction.drops_scale {
+            let scale = self.rules.scale_frames * self.rules.frame_tokens;
+            moves.push(RowMove::Copy {
+                from: scale,
+                to: 0,
+                rows: end - scale,
+            });
+            (end, write) = (end - scale, write - scale);
+        }
+        moves.retain(|change| match change {
+            RowMove::Copy { from, to, rows } => *rows > 0 && from != to,
+            RowMove::Exchange { rows, .. } => *rows > 0,
+        });
+        StepPlan {
+            moves,
+            write,
+            attended: end,
+            stored: 1,
+            eviction: Some(eviction),
         }
     }
 
     /// Takes a plan of this layout as done.
     pub fn commit(&mut self, plan: &StepPlan) {
         self.stored += plan.stored;
-        self.evicted += usize::from(plan.evict.is_some());
+        if let Some(eviction) = &plan.eviction {
+            self.tail.remove(&eviction.removed);
+            self.tail.push(eviction.frame, self.rules.kept_specials());
+            self.scale_dropped |= eviction.drops_scale;
+        }
     }
 
     /// Forgets all frames.
     pub fn clear(&mut self) {
-        self.stored = 0;
-        self.evicted = 0;
+        *self = Self::new(self.rules);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// (frame, token)
-    type Token = (usize, usize);
-
-    /// The rule itself: frames in order of storage, each with the tokens that are left of it.
-    struct ListModel {
-        frame_tokens: usize,
-        special_tokens: usize,
-        scale_frames: usize,
-        window: usize,
-        frames: Vec<Vec<Token>>,
-    }
-
-    impl ListModel {
-        fn frame(&self, id: usize) -> Vec<Token> {
-            (0..self.frame_tokens).map(|token| (id, token)).collect()
-        }
-
-        fn store(&mut self, id: usize) {
-            self.frames.push(self.frame(id));
-            let count = self.frames.len();
-            if count > self.scale_frames + self.window {
-                self.frames[count - 1 - self.window].truncate(self.special_tokens);
-            }
-        }
-
-        fn kept(&self) -> BTreeSet<Token> {
-            self.frames.iter().flatten().copied().collect()
-        }
-    }
-
-    /// A cache of row names, driven by plans alone.
-    fn apply(rows: &mut Vec<Option<Token>>, plan: &StepPlan, tokens: &[Token]) -> BTreeSet<Token> {
-        let end = plan
-            .evict
-            .map_or(0, |copy| copy.to + copy.rows)
-            .max(plan.write + tokens.len());
-        if rows.len() < end {
-            rows.resize(end, None);
-        }
-        if let Some(RowCopy { from, to, rows: n }) = plan.evict {
-            rows.copy_within(from..from + n, to);
-        }
-        for (row, token) in rows[plan.write..].iter_mut().zip(tokens) {
-            *row = Some(*token);
-        }
-        let attended: Vec<Token> = rows[..plan.attended]
-            .iter()
-            .map(|row| row.expect("an attended row was never written"))
-            .collect();
-        let set: BTreeSet<Token> = attended.iter().copied().collect();
-        assert_eq!(set.len(), attended.len(), "a token is attended twice");
-        set
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        #[test]
-        fn attends_exactly_what_append_and_evict_would(
-            patches in 1usize..5, special_tokens in 1usize..4, scale_frames in 1usize..6, window in 1usize..7,
-            first in 1usize..9,
-            roles in prop::collection::vec(prop::bool::weighted(0.7), 0..2000),
-        ) {
-            let frame_tokens = patches + special_tokens;
-            let mut model = ListModel { frame_tokens, special_tokens, scale_frames, window, frames: Vec::new() };
-            let mut layout = CacheLayout::new(frame_tokens, special_tokens, scale_frames, window);
-            let mut rows = Vec::new();
-
-            let first = first.min(scale_frames + window);
-            let plan = layout.plan_scale(first);
-            let tokens: Vec<Token> = (0..first).flat_map(|id| model.frame(id)).collect();
-            (0..first).for_each(|id| model.store(id));
-            prop_assert_eq!(apply(&mut rows, &plan, &tokens), model.kept());
-            layout.commit(&plan);
-
-            for (step, keyframe) in roles.into_iter().enumerate() {
-                let id = first + step;
-                let role = if keyframe { FrameRole::Keyframe } else { FrameRole::Other };
-                let plan = layout.plan_step(role);
-                let mut expected = model.kept();
-                if keyframe {
-                    model.store(id);
-                    expected = model.kept();
-                }
-                expected.extend(model.frame(id));
-                prop_assert_eq!(apply(&mut rows, &plan, &model.frame(id)), expected);
-                prop_assert!(plan.attended <= layout.capacity_for(layout.evicted() + 1));
-                layout.commit(&plan);
-                prop_assert_eq!(layout.valid(), model.kept().len());
-            }
-            prop_assert!(rows.len() <= layout.capacity_for(layout.evicted()));
-        }
-    }
-}
+mod tests;

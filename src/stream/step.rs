@@ -4,15 +4,13 @@ use std::path::Path;
 
 use super::StreamConfig;
 use super::cache::{CacheError, CacheStatus, KvCache};
+use super::cameras::{CameraLayout, CameraPlan};
 use super::layout::{CacheLayout, FrameRole, StepPlan};
-use crate::network::grid::{PatchGrid, SPECIAL_TOKENS};
+use crate::network::grid::PatchGrid;
 use crate::network::inputs as names;
 use crate::network::manifest::{Manifest, STEP_GRAPH};
 use crate::network::rope::{Rope, RotaryTable};
 use crate::runtime::{Binding, Graph, Library, Provider, RuntimeError, RuntimeOptions};
-
-/// Special tokens of evicted frames, and frames in the camera caches, that the first segment has room for.
-const FIRST_SEGMENT_FRAMES: usize = 64;
 
 /// Values of a pose encoding.
 pub const POSE_VALUES: usize = 9;
@@ -24,9 +22,12 @@ pub struct StepRunner {
     grid: PatchGrid,
     rope: Rope,
     layout: CacheLayout,
+    camera_layout: CameraLayout,
     tokens: KvCache,
     cameras: KvCache,
     buffers: CallBuffers,
+    /// Whether the last call's frame lies in the spare rows and may still be stored.
+    promotable: bool,
 }
 
 #[derive(Default)]
@@ -61,31 +62,29 @@ impl StepRunner {
     ) -> Result<Self, StepError> {
         let network = &manifest.network;
         let grid = PatchGrid::from(manifest.size);
-        let layout = CacheLayout::new(
-            grid.tokens(),
-            SPECIAL_TOKENS,
-            config.kept_scale_frames(),
-            config.kv_cache_sliding_window,
-        );
+        let rules = config.cache_rules(grid);
+        let rows = config.first_segment(&rules);
         let tokens = KvCache::new(
             &names::global_cache_names(network),
             network.embed_dim,
-            layout.capacity_for(FIRST_SEGMENT_FRAMES),
+            rows.tokens,
         )?;
         let cameras = KvCache::new(
             &names::camera_cache_names(network, manifest.camera_num_iterations),
             2 * network.embed_dim,
-            config.kept_scale_frames() + config.kv_cache_sliding_window + FIRST_SEGMENT_FRAMES,
+            rows.cameras,
         )?;
         Ok(Self {
             graph: Graph::load(library, &folder.join(STEP_GRAPH), runtime)?,
             rope: Rope::new(network, grid),
             manifest: manifest.clone(),
             grid,
-            layout,
+            layout: CacheLayout::new(rules),
+            camera_layout: config.camera_layout(),
             tokens,
             cameras,
             buffers: CallBuffers::default(),
+            promotable: false,
         })
     }
 
@@ -105,7 +104,7 @@ impl StepRunner {
 
     /// State of the camera head's caches; rows are frames.
     pub fn camera_cache(&self) -> CacheStatus {
-        self.cameras.status(self.layout.stored())
+        self.cameras.status(self.camera_layout.valid())
     }
 
     /// One row of a cache as it lies in memory, by the cache's name in the step graph.
@@ -118,6 +117,8 @@ impl StepRunner {
     /// Forgets all frames; the caches stay allocated.
     pub fn reset(&mut self) {
         self.layout.clear();
+        self.camera_layout.clear();
+        self.promotable = false;
     }
 
     /// Gives back what the last call needed; the next one allocates anew.
@@ -148,6 +149,21 @@ impl StepRunner {
         self.call(&plan, image, 1, taps)
     }
 
+    /// Stores the frame of the last call, which was run as [`FrameRole::Other`]: a copy of its rows, no second run. Returns
+    /// whether there was such a frame.
+    pub fn promote(&mut self) -> bool {
+        if !std::mem::take(&mut self.promotable) {
+            return false;
+        }
+        let plan = self.layout.plan_promotion();
+        self.tokens.apply(&plan.moves);
+        self.layout.commit(&plan);
+        let plan = self.camera_layout.plan_promotion();
+        self.cameras.apply(&plan.moves);
+        self.camera_layout.commit(&plan, 1);
+        true
+    }
+
     /// Pose encoding of a frame of the last call.
     pub fn pose(&self, frame: usize) -> [f32; POSE_VALUES] {
         let mut pose = [0.0; POSE_VALUES];
@@ -168,32 +184,45 @@ impl StepRunner {
         frames: usize,
         taps: Vec<Binding>,
     ) -> Result<(), StepError> {
-        self.reserve(plan, frames)?;
-        if let Some(copy) = &plan.evict {
-            self.tokens.copy_rows(copy);
-        }
-        self.run(plan, image, frames, taps)?;
+        self.promotable = false;
+        let cameras = self.camera_layout.plan(frames, plan.stores());
+        self.reserve(plan, &cameras)?;
+        self.tokens.apply(&plan.moves);
+        self.cameras.apply(&cameras.moves);
+        self.run(plan, &cameras, image, frames, taps)?;
         self.layout.commit(plan);
+        if plan.stores() {
+            self.camera_layout.commit(&cameras, frames);
+        }
+        self.promotable = !plan.stores();
         Ok(())
     }
 
     /// Moves caches that are too small for the call to segments with twice the room for growth.
-    fn reserve(&mut self, plan: &StepPlan, frames: usize) -> Result<(), CacheError> {
-        let evicted = self.layout.evicted() + usize::from(plan.evict.is_some());
-        let needed = self.layout.capacity_for(evicted);
+    fn reserve(&mut self, plan: &StepPlan, cameras: &CameraPlan) -> Result<(), CacheError> {
+        let rules = self.layout.rules();
+        // Beside the evicted specials there is always room for a frame that is not stored, now or later.
+        let history = if plan.stores() {
+            self.layout.next_history()
+        } else {
+            self.layout.history()
+        };
         self.tokens.reserve(
-            needed,
+            rules.capacity_for(history),
             self.layout.valid(),
-            self.layout.capacity_for(2 * evicted),
+            rules.capacity_for(2 * history),
         )?;
-        let stored = self.layout.stored();
-        self.cameras
-            .reserve(stored + frames, stored, 2 * (stored + frames))
+        self.cameras.reserve(
+            cameras.attended,
+            self.camera_layout.valid(),
+            2 * cameras.attended,
+        )
     }
 
     fn run(
         &mut self,
         plan: &StepPlan,
+        cameras: &CameraPlan,
         image: &[u8],
         frames: usize,
         taps: Vec<Binding>,
@@ -235,9 +264,9 @@ impl StepRunner {
         let pose_shape = [frames, POSE_VALUES];
         let level_shape = [frames, frame_tokens, 2 * network.embed_dim];
         let token_shape = [1, plan.attended, network.embed_dim];
-        let camera_shape = [1, stored + frames, 2 * network.embed_dim];
+        let camera_shape = [1, cameras.attended, 2 * network.embed_dim];
         let write_index = [plan.write as i64];
-        let camera_write_index = [stored as i64];
+        let camera_write_index = [cameras.write as i64];
         let mut bindings = taps;
         bindings.extend([
             Binding::U8 {

@@ -9,9 +9,8 @@ use lingbot_map::stream::{FrameRole, GctStream, StepRunner, StreamConfig};
 fn config(window: usize) -> StreamConfig {
     StreamConfig {
         num_scale_frames: 3,
-        kv_cache_scale_frames: None,
         kv_cache_sliding_window: window,
-        keyframe_interval: 1,
+        ..StreamConfig::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{Reference, export_golden, frames, golden, golden_config, largest_error};
 use lingbot_map::runtime::{RuntimeOptions, forced_copies};
-use lingbot_map::stream::{FrameType, GctStream, Prediction, StreamConfig};
+use lingbot_map::stream::{FrameType, GctStream, KeyframeInterval, Prediction, StreamConfig};
 use ndarray::Axis;
 
 struct Case {
@@ -23,7 +23,8 @@ impl Case {
             // The reference ran all cases with the caches of one configuration.
             kv_cache_scale_frames: Some(golden_config().scale_frames),
             kv_cache_sliding_window: golden_config().window,
-            keyframe_interval: self.keyframe_interval,
+            keyframe_interval: KeyframeInterval::Every(self.keyframe_interval),
+            ..StreamConfig::default()
         };
         let mut stream = GctStream::open(model.path(), &RuntimeOptions::default(), config).unwrap();
         let mut predictions = Vec::new();

@@ -163,9 +163,8 @@ fn every_stage_of_the_scale_call_and_of_an_evicting_step() {
     let library = Library::load(None).unwrap();
     let config = StreamConfig {
         num_scale_frames: 3,
-        kv_cache_scale_frames: None,
         kv_cache_sliding_window: golden_config().window,
-        keyframe_interval: 1,
+        ..StreamConfig::default()
     };
     let mut runner =
         StepRunner::open(&library, folder.path(), &manifest, &options, &config).unwrap();

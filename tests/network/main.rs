@@ -5,3 +5,4 @@ mod common;
 mod demo;
 mod golden;
 mod intermediates;
+mod keyframes;
