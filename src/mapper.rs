@@ -16,7 +16,9 @@ use crate::map::{
 };
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
-use crate::stream::{CacheStatus, GctStream, Prediction, StreamConfig, StreamError};
+use crate::stream::{
+    CacheStatus, Prediction, StreamConfig, StreamError, WindowConfig, WindowedStream,
+};
 
 /// Why a frame was not mapped, or a map not made or saved.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,8 @@ impl MapperError {
 #[derive(Clone, Debug)]
 pub struct MapperConfig {
     pub stream: StreamConfig,
+    /// How the stream is cut into windows; absent: one window.
+    pub windows: Option<WindowConfig>,
     /// What is done with frames that do not have the network's size.
     pub fit: Fit,
     pub filter: PointFilter,
@@ -57,6 +61,7 @@ impl MapperConfig {
     pub fn of_model(manifest: &Manifest) -> Self {
         Self {
             stream: StreamConfig::of_model(&manifest.network),
+            windows: None,
             fit: Fit::default(),
             filter: PointFilter::default(),
             voxel: VoxelMapConfig::default(),
@@ -105,6 +110,8 @@ pub struct MapperStatus {
     pub token_cache: CacheStatus,
     /// Rows are frames.
     pub camera_cache: CacheStatus,
+    /// Windows of the stream begun so far.
+    pub windows: usize,
     /// How long the last frame took from image to map.
     pub last_step: Duration,
     pub map_points: usize,
@@ -126,7 +133,7 @@ struct Pending {
 
 /// Turns frames into a map.
 pub struct Mapper {
-    stream: GctStream,
+    stream: WindowedStream,
     fitter: Fitter,
     filter: PointFilter,
     map: VoxelMap,
@@ -145,7 +152,7 @@ impl Mapper {
         runtime: &RuntimeOptions,
         config: MapperConfig,
     ) -> Result<Self, MapperError> {
-        let stream = GctStream::open(model, runtime, config.stream)?;
+        let stream = WindowedStream::open(model, runtime, config.stream, config.windows)?;
         Ok(Self {
             fitter: Fitter::new(stream.manifest().size, config.fit),
             stream,
@@ -161,7 +168,7 @@ impl Mapper {
     }
 
     /// Maps the next frame. The first frames only gather; the one that completes them returns an update for each, later
-    /// ones return one. A prediction that is no pose is counted and leaves no trace in the map.
+    /// ones return one (in windows of a stream of known length, those of an overlap come with the next window). A prediction that is no pose is counted and leaves no trace in the map.
     ///
     /// After an error of the network the mapper starts anew with the next frame, since the new stream has another
     /// world.
@@ -176,7 +183,7 @@ impl Mapper {
         result
     }
 
-    /// Maps the scale frames that there are; for a stream that ends early.
+    /// Maps the frames that still wait: scale frames of a stream that ends early, the overlap of a window with the next.
     pub fn finish(&mut self) -> Result<Vec<MapUpdate>, MapperError> {
         let result = self.stream.finish();
         self.absorb(result)
@@ -240,6 +247,7 @@ impl Mapper {
             provider: self.stream.provider(),
             token_cache: self.stream.token_cache(),
             camera_cache: self.stream.camera_cache(),
+            windows: self.stream.windows(),
             last_step: self.last_step,
             map_points: self.map.len(),
         }

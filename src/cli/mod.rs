@@ -8,6 +8,7 @@ mod interrupt;
 mod predictions;
 mod progress;
 mod run;
+mod stream_arguments;
 mod timings;
 mod world;
 

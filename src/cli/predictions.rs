@@ -14,7 +14,7 @@ use crate::camera::Stamp;
 use crate::stream::Prediction;
 
 /// Writes `pose_enc` [n,9], `depth` and `depth_conf` [n,H,W], `frame_type` [n] (0 scale, 1 keyframe,
-/// 2 other), `stamp_ns` [n] (the images' own, nanoseconds) and, where the model has a point head, `world_points` [n,H,W,3] and `world_points_conf`
+/// 2 other), `stamp_ns` [n] (the images' own, nanoseconds), `window` [n] (from 0 on) and, where the model has a point head, `world_points` [n,H,W,3] and `world_points_conf`
 /// [n,H,W].
 pub struct PredictionWriter {
     path: PathBuf,
@@ -40,6 +40,7 @@ impl PredictionWriter {
         self.write("depth_conf", &shape, &flat(prediction.depth_conf.iter()))?;
         self.write("frame_type", &[], &[prediction.frame_type as u8])?;
         self.write("stamp_ns", &[], &[stamp.0])?;
+        self.write("window", &[], &[prediction.window as i64])?;
         if let Some((points, confidence)) = &prediction.world_points {
             self.write("world_points", points.shape(), &flat(points.iter()))?;
             self.write(
@@ -190,6 +191,7 @@ impl Spool {
 mod tests {
     use super::*;
     use crate::stream::FrameType;
+    use nalgebra::Similarity3;
     use ndarray::{Array1, Array2, Array3, Array4};
     use ndarray_npy::NpzReader;
 
@@ -207,6 +209,8 @@ mod tests {
                 depth.mapv(|value| -value),
             )),
             depth,
+            window: index as usize / 2,
+            world_from_window: Similarity3::identity(),
         }
     }
 

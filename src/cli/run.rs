@@ -12,6 +12,7 @@ use super::arguments::ExportArguments;
 use super::interrupt::Interrupt;
 use super::predictions::PredictionWriter;
 use super::progress::{self, ExportBar};
+use super::stream_arguments::StreamArguments;
 use super::timings::{Summary, Timings, peak_memory};
 use crate::camera::{Fit, ImageFolder};
 use crate::map::write_atomically;
@@ -19,7 +20,6 @@ use crate::mapper::{MapUpdate, Mapper, MapperConfig, MapperError};
 use crate::model::{CheckpointSource, ModelSource, default_cache, resolve};
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
-use crate::stream::{KeyframeInterval, StreamConfig};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(["model", "checkpoint"]))]
@@ -57,88 +57,16 @@ pub struct Arguments {
     save_predictions: Option<PathBuf>,
 }
 
-/// How frames are streamed; the model's own settings where nothing is given.
-#[derive(Debug, Args)]
-struct StreamArguments {
-    /// Frames of the first call, which see each other and are kept for ever
-    #[arg(long, value_name = "N")]
-    num_scale_frames: Option<usize>,
-    /// Later frames that are kept in full
-    #[arg(long, value_name = "N")]
-    kv_cache_sliding_window: Option<usize>,
-    /// First frames that are kept in full for ever [default: as many as scale frames]
-    #[arg(long, value_name = "N")]
-    kv_cache_scale_frames: Option<usize>,
-    /// Whether the special tokens of frames that leave the window stay (true or false)
-    #[arg(long, value_name = "BOOL")]
-    kv_cache_cross_frame_special: Option<bool>,
-    /// Whether the scale frames stay when the window is full (true or false)
-    #[arg(long, value_name = "BOOL")]
-    kv_cache_include_scale_frames: Option<bool>,
-    /// Every how many frames one may be stored; auto: the smallest interval that keeps the images within 320 stored frames
-    #[arg(long, value_name = "N|auto")]
-    keyframe_interval: Option<KeyframeInterval>,
-    /// Of the frames that the interval admits, store those whose picture moved by more than this since the last stored
-    /// one: mean optical flow, pixels of the network's input
-    #[arg(long, value_name = "PIXELS")]
-    flow_threshold: Option<f64>,
-    /// Store a frame after this many, whatever interval and flow say [default: 30 with --flow-threshold, else none]
-    #[arg(long, value_name = "N")]
-    max_non_keyframe_gap: Option<usize>,
-}
-
-impl StreamArguments {
-    /// `images` is how many there are to map.
-    fn apply(&self, config: &mut StreamConfig, images: usize) {
-        for (setting, asked) in [
-            (&mut config.num_scale_frames, self.num_scale_frames),
-            (
-                &mut config.kv_cache_sliding_window,
-                self.kv_cache_sliding_window,
-            ),
-        ] {
-            *setting = asked.unwrap_or(*setting);
-        }
-        for (setting, asked) in [
-            (
-                &mut config.kv_cache_cross_frame_special,
-                self.kv_cache_cross_frame_special,
-            ),
-            (
-                &mut config.kv_cache_include_scale_frames,
-                self.kv_cache_include_scale_frames,
-            ),
-        ] {
-            *setting = asked.unwrap_or(*setting);
-        }
-        config.kv_cache_scale_frames = self.kv_cache_scale_frames.or(config.kv_cache_scale_frames);
-        match self.keyframe_interval {
-            Some(KeyframeInterval::Auto) => {
-                config.keyframe_interval =
-                    KeyframeInterval::for_frames(images, config.num_scale_frames);
-                log::info!("keyframe interval: {}", config.keyframe_interval);
-            }
-            Some(interval) => config.keyframe_interval = interval,
-            None => {}
-        }
-        config.flow_threshold = self.flow_threshold.or(config.flow_threshold);
-        config.max_non_keyframe_gap = self.max_non_keyframe_gap.or(config.max_non_keyframe_gap);
-    }
-}
-
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen()?;
     let folder = ImageFolder::open(&arguments.images)?;
     let model = arguments.model_folder(&folder)?;
     let manifest = Manifest::read(&model)?;
     arguments.check(&manifest)?;
+    let mapper_config = arguments.mapper(&manifest, folder.len())?;
     let start = Instant::now();
-    let mut mapper = Mapper::open(
-        &model,
-        &arguments.runtime(),
-        arguments.mapper(&manifest, folder.len()),
-    )
-    .with_context(|| format!("cannot run {}", model.display()))?;
+    let mut mapper = Mapper::open(&model, &arguments.runtime(), mapper_config)
+        .with_context(|| format!("cannot run {}", model.display()))?;
     check_writable(&arguments.output)?;
     let mut walk = Walk::new(arguments.save_predictions.as_deref(), start.elapsed())?;
     let ended = walk.through(&folder, &mut mapper, &interrupt);
@@ -210,12 +138,13 @@ impl Arguments {
         }
     }
 
-    fn mapper(&self, manifest: &Manifest, images: usize) -> MapperConfig {
+    fn mapper(&self, manifest: &Manifest, images: usize) -> anyhow::Result<MapperConfig> {
         let mut config = MapperConfig::of_model(manifest);
         self.stream.apply(&mut config.stream, images);
+        config.windows = self.stream.windows(images)?;
         config.fit = self.fit;
         config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
-        config
+        Ok(config)
     }
 }
 
@@ -342,6 +271,7 @@ impl Walk {
             interrupted,
             skipped: self.skipped,
             frames_mapped: status.frames_mapped,
+            windows: status.windows,
             rejected: status.rejected,
             map_points: status.map_points,
             provider: status.provider.to_string(),
@@ -388,48 +318,6 @@ mod tests {
     fn parse(extra: &[&str]) -> Result<Arguments, clap::Error> {
         let given = ["run", "--images", "a", "--output", "b"];
         Line::try_parse_from([&given, extra].concat()).map(|line| line.run)
-    }
-
-    #[test]
-    fn stream_settings_replace_the_models() {
-        let model = StreamConfig {
-            num_scale_frames: 4,
-            kv_cache_sliding_window: 8,
-            ..StreamConfig::default()
-        };
-        let settings = |extra: &str| {
-            let mut config = model;
-            let extra: Vec<&str> = extra.split_whitespace().collect();
-            parse(&[&["--model", "m"][..], &extra].concat())
-                .unwrap()
-                .stream
-                .apply(&mut config, 1000);
-            config
-        };
-        assert_eq!(settings(""), model);
-        let expected = StreamConfig {
-            num_scale_frames: 2,
-            kv_cache_scale_frames: Some(6),
-            kv_cache_sliding_window: 3,
-            kv_cache_cross_frame_special: false,
-            kv_cache_include_scale_frames: false,
-            keyframe_interval: KeyframeInterval::Every(5),
-            flow_threshold: Some(2.5),
-            max_non_keyframe_gap: Some(7),
-        };
-        assert_eq!(
-            settings(
-                "--num-scale-frames 2 --kv-cache-sliding-window 3 --kv-cache-scale-frames 6 \
-                 --kv-cache-cross-frame-special false --kv-cache-include-scale-frames false \
-                 --keyframe-interval 5 --flow-threshold 2.5 --max-non-keyframe-gap 7"
-            ),
-            expected
-        );
-        assert_eq!(
-            settings("--keyframe-interval auto").keyframe_interval,
-            KeyframeInterval::Every(4)
-        );
-        assert!(parse(&["--model", "m", "--keyframe-interval", "0"]).is_err());
     }
 
     #[test]

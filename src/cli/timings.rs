@@ -16,6 +16,8 @@ pub struct Timings {
     /// Images that could not be read, by reason.
     pub skipped: BTreeMap<&'static str, usize>,
     pub frames_mapped: u64,
+    /// Windows that the stream was cut into.
+    pub windows: usize,
     /// Frames that gave no pose or were refused, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
     pub map_points: usize,

@@ -22,9 +22,9 @@ pub enum AlignError {
 struct Moments {
     source_mean: Vector3<f64>,
     target_mean: Vector3<f64>,
-    /// Sum of target times source transposed, both from their means.
+    /// Weighted sum of target times source transposed, both from their means.
     covariance: Matrix3<f64>,
-    /// Sum of the squared distances of the source's points from their mean.
+    /// Weighted sum of the squared distances of the source's points from their mean.
     source_spread: f64,
 }
 
@@ -37,7 +37,7 @@ pub fn align_rigid(
     source: &[Point3<f64>],
     target: &[Point3<f64>],
 ) -> Result<Isometry3<f64>, AlignError> {
-    let moments = moments(source, target)?;
+    let moments = moments(source, target, |_| 1.0)?;
     let (rotation, _) = best_rotation(&moments.covariance);
     let translation = moments.target_mean - rotation * moments.source_mean;
     Ok(Isometry3::from_parts(
@@ -54,7 +54,51 @@ pub fn align_similarity(
     source: &[Point3<f64>],
     target: &[Point3<f64>],
 ) -> Result<Similarity3<f64>, AlignError> {
-    let moments = moments(source, target)?;
+    similarity(&moments(source, target, |_| 1.0)?)
+}
+
+/// Rounds of reweighting; the weights hardly change after half of them.
+const ROUNDS: usize = 12;
+
+/// As [`align_similarity`], with a weight for each pair, and little attention to pairs that fit badly: least squares
+/// repeated with weights that fall with the square of the distance left (Cauchy), against its median.
+///
+/// # Errors
+/// As [`align_similarity`], and weights that are not positive numbers.
+pub fn align_similarity_robust(
+    source: &[Point3<f64>],
+    target: &[Point3<f64>],
+    weights: &[f64],
+) -> Result<Similarity3<f64>, AlignError> {
+    same_length(source.len(), weights.len())?;
+    if !weights
+        .iter()
+        .all(|weight| weight.is_finite() && *weight > 0.0)
+    {
+        return Err(AlignError::NotFinite);
+    }
+    let mut found = similarity(&moments(source, target, |i| weights[i])?)?;
+    let mut sorted = Vec::with_capacity(source.len());
+    for _ in 0..ROUNDS {
+        let distances: Vec<f64> = source
+            .iter()
+            .zip(target)
+            .map(|(s, t)| (found * s - t).norm())
+            .collect();
+        sorted.clone_from(&distances);
+        let middle = sorted.len() / 2;
+        let (_, median, _) = sorted.select_nth_unstable_by(middle, f64::total_cmp);
+        let median = *median;
+        if median <= 0.0 {
+            break;
+        }
+        let attention = |i: usize| weights[i] / (1.0 + (distances[i] / median).powi(2));
+        found = similarity(&moments(source, target, attention)?)?;
+    }
+    Ok(found)
+}
+
+fn similarity(moments: &Moments) -> Result<Similarity3<f64>, AlignError> {
     let (rotation, correlation) = best_rotation(&moments.covariance);
     let scale = correlation / moments.source_spread;
     if !(scale.is_finite() && scale > 0.0) {
@@ -98,22 +142,33 @@ fn same_length(source_len: usize, target_len: usize) -> Result<(), AlignError> {
     })
 }
 
-fn moments(source: &[Point3<f64>], target: &[Point3<f64>]) -> Result<Moments, AlignError> {
+/// `weight` of each pair, not all zero.
+fn moments(
+    source: &[Point3<f64>],
+    target: &[Point3<f64>],
+    weight: impl Fn(usize) -> f64,
+) -> Result<Moments, AlignError> {
     same_length(source.len(), target.len())?;
     let finite = |p: &Point3<f64>| p.iter().all(|c| c.is_finite());
     if !source.iter().chain(target).all(finite) {
         return Err(AlignError::NotFinite);
     }
+    let weights: Vec<f64> = (0..source.len()).map(weight).collect();
+    let total: f64 = weights.iter().sum();
     let mean = |points: &[Point3<f64>]| {
-        points.iter().map(|p| p.coords).sum::<Vector3<f64>>() / points.len() as f64
+        let weighted = points
+            .iter()
+            .zip(&weights)
+            .map(|(p, weight)| p.coords * *weight);
+        weighted.sum::<Vector3<f64>>() / total
     };
     let (source_mean, target_mean) = (mean(source), mean(target));
     let mut covariance = Matrix3::zeros();
     let mut source_spread = 0.0;
-    for (s, t) in source.iter().zip(target) {
+    for ((s, t), weight) in source.iter().zip(target).zip(&weights) {
         let s = s.coords - source_mean;
-        covariance += (t.coords - target_mean) * s.transpose();
-        source_spread += s.norm_squared();
+        covariance += (t.coords - target_mean) * s.transpose() * *weight;
+        source_spread += s.norm_squared() * weight;
     }
     Ok(Moments {
         source_mean,
@@ -229,6 +284,23 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// A third of the pairs are false, and all of the same falsehood.
+        #[test]
+        fn false_pairs_hardly_move_a_robust_alignment(
+            points in prop::collection::vec(point(), 30..60), motion in motion(), scale in 0.5..2.0f64, off in point(),
+        ) {
+            let right = |p: &Point3<f64>| motion * (p * scale);
+            let target: Vec<_> = points.iter().enumerate()
+                .map(|(i, p)| if i % 3 == 0 { right(p) + off.coords } else { right(p) })
+                .collect();
+            let weights: Vec<f64> = (0..points.len()).map(|i| 1.0 + (i % 4) as f64).collect();
+            let found = align_similarity_robust(&points, &target, &weights).unwrap();
+            let worst = points.iter().map(|p| (found * p - right(p)).norm()).fold(0.0, f64::max);
+            prop_assert!(worst < 0.05 * (1.0 + off.coords.norm()), "{worst}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_aligned_is_refused() {
         let p = Point3::new(1.0, 2.0, 3.0);
@@ -246,5 +318,10 @@ mod tests {
         );
         assert!(align_rigid(&[p, p], &[p, p]).is_ok());
         assert_eq!(align_rotations(&[], &[]), Err(length(0, 0)));
+        let two = [p, Point3::origin()];
+        let robust = |weights: &[f64]| align_similarity_robust(&two, &two, weights).map(|_| ());
+        assert_eq!(robust(&[1.0]), Err(length(2, 1)));
+        assert_eq!(robust(&[1.0, 0.0]), Err(AlignError::NotFinite));
+        assert_eq!(robust(&[1.0, 2.0]), Ok(()));
     }
 }

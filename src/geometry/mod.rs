@@ -9,7 +9,9 @@ mod matrix;
 mod pose;
 
 pub use crate::camera::Intrinsics;
-pub use align::{AlignError, align_rigid, align_rotations, align_similarity};
+pub use align::{
+    AlignError, align_rigid, align_rotations, align_similarity, align_similarity_robust,
+};
 pub use flow::{CameraView, mean_flow};
 pub use matrix::{MatrixError, rigid_from_rows};
 pub use pose::{PoseError, decode_pose, unproject};

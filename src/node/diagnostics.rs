@@ -176,6 +176,7 @@ mod tests {
             provider: Provider::Cpu,
             token_cache: CacheStatus::default(),
             camera_cache: CacheStatus::default(),
+            windows: 1,
             last_step: Duration::ZERO,
             map_points: 0,
         }

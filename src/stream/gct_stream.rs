@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use image::RgbImage;
+use nalgebra::Similarity3;
 use ndarray::{Array2, Array3, ShapeError};
 
 use super::StreamConfig;
@@ -71,6 +72,10 @@ pub struct Prediction {
     pub depth_conf: Array2<f32>,
     /// World points [height, width, 3] and their confidence, where the model has a head for them.
     pub world_points: Option<(Array3<f32>, Array2<f32>)>,
+    /// Which window of the stream saw the frame, from 0 on.
+    pub window: usize,
+    /// What took the window's own predictions to the world of the first one; pose, depth and points are there already.
+    pub world_from_window: Similarity3<f64>,
 }
 
 /// A stream of frames through the network.
@@ -282,6 +287,8 @@ impl GctStream {
             depth,
             depth_conf,
             world_points,
+            window: 0,
+            world_from_window: Similarity3::identity(),
         })
     }
 }

@@ -9,6 +9,7 @@ mod keyframe;
 mod layout;
 mod step;
 mod thinning;
+mod window;
 
 pub use cache::{CacheError, CacheStatus, KvCache};
 pub use cameras::{CameraLayout, CameraPlan};
@@ -17,3 +18,4 @@ pub use gct_stream::{FrameType, GctStream, Prediction, StreamError};
 pub use keyframe::{KeyframeInterval, KeyframeRule, TRAINED_VIEWS, Verdict};
 pub use layout::{CacheLayout, CacheRules, FrameRole, RowMove, StepPlan};
 pub use step::{StepError, StepRunner};
+pub use window::{WindowAlignment, WindowConfig, WindowPlan, WindowedStream};

@@ -6,3 +6,4 @@ mod demo;
 mod golden;
 mod intermediates;
 mod keyframes;
+mod windows;
