@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import tempfile
@@ -45,8 +46,8 @@ def main():
                 f"{stamp} {line.split(maxsplit=1)[1]}\n" for stamp, line in zip(stamps, first[middle:])))
             restart = json.loads(tool("evaluate", "--trajectory", again / "trajectory.tum", "--truth", old, "--json"))
             rows.append((depth["abs_rel"], depth["delta_1_25"], path["ate_rmse_none"], path["ate_rmse_se3"],
-                         path["rotation_median_none"], figures["surface"]["median"],
-                         restart["path"]["ate_rmse_se3"], restart["path"]["rotation_median"]))
+                         math.degrees(path["rotation_median_none"]), figures["surface"]["median"],
+                         restart["path"]["ate_rmse_se3"], math.degrees(restart["path"]["rotation_median"])))
     print("| walk | AbsRel | δ<1.25 | ATE, not aligned (m) | ATE, SE(3) (m) | rotation, median (°) | surface, median (m) "
           "| restart: ATE, SE(3) (m) | restart: rotation, median (°) |")
     print("|---" * 9 + "|")
