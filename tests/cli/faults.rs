@@ -99,7 +99,7 @@ fn faults_are_named() {
                 "--keyframe-interval",
                 "0",
             ]),
-            "keyframe_interval",
+            "--keyframe-interval",
         ),
         (
             run(&[
