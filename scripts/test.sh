@@ -24,6 +24,7 @@ use_onnxruntime || exit 1
 
 # Without ROS: no variable of a ROS environment is set in here.
 check "format" cargo fmt --check
+check "planted faults fit the code" scripts/planted_faults.sh --check
 check "clippy without ROS" cargo clippy --locked --quiet --no-default-features --all-targets -- -D warnings
 check "tests without ROS" cargo test --locked --no-default-features
 check "path errors against evo's" "$TEST_VENV/bin/python3" -m pytest -p no:cacheprovider -q tests/evaluate
