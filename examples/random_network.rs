@@ -57,7 +57,7 @@ fn write(size: &str, folder: &Path) -> anyhow::Result<()> {
         folder,
         &mut |_| (),
     )?;
-    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    let bytes = manifest.bytes();
     println!(
         "export: {:.1} s, {:.2} GB, peak memory {:.2} GB",
         start.elapsed().as_secs_f64(),

@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     bar.finish();
     let manifest =
         result.with_context(|| format!("cannot export {}", arguments.checkpoint.display()))?;
-    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    let bytes = manifest.bytes();
     writeln!(
         std::io::stdout(),
         "exported {}x{} (height x width), {:.1} MB, to {}",

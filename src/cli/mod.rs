@@ -5,6 +5,8 @@ mod evaluate;
 mod export;
 mod info;
 mod interrupt;
+mod memory_benchmark;
+mod plan;
 mod predictions;
 mod progress;
 mod run;
@@ -36,6 +38,10 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Walk through a computed room: pictures, depth and poses
     World(world::Arguments),
+    /// Say where every byte of a stream goes, without running it
+    Plan(Box<plan::Arguments>),
+    /// Measure the memory of a stream of any size, with random weights
+    MemoryBenchmark(Box<memory_benchmark::Arguments>),
     /// Show versions, the ONNX Runtime library, usable providers and what a model is
     Info(info::Arguments),
 }
@@ -55,6 +61,8 @@ impl Cli {
             Command::Run(arguments) => run::run(&arguments),
             Command::Evaluate(arguments) => evaluate::run(&arguments),
             Command::World(arguments) => world::run(&arguments),
+            Command::Plan(arguments) => plan::run(&arguments),
+            Command::MemoryBenchmark(arguments) => memory_benchmark::run(&arguments),
             Command::Info(arguments) => info::run(&arguments),
         }
     }

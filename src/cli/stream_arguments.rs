@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
-use crate::stream::{KeyframeInterval, StreamConfig, WindowAlignment, WindowConfig};
+use crate::stream::{KeyframeInterval, MemoryBudget, StreamConfig, WindowAlignment, WindowConfig};
 
 /// How frames are streamed; the model's own settings where nothing is given.
 #[derive(Debug, Args)]
@@ -33,6 +33,17 @@ pub struct StreamArguments {
     /// Store a frame after this many, whatever interval and flow say [default: 30 with --flow-threshold, else none]
     #[arg(long, value_name = "N")]
     max_non_keyframe_gap: Option<usize>,
+    /// Frames that have left the window of which something is remembered, at most about; the others are thinned out
+    /// evenly [default: all]
+    #[arg(long, value_name = "N")]
+    history_frames: Option<usize>,
+    /// Bytes that the stream may take, such as 4GiB, or auto: four fifths of what the system has available. The history is
+    /// limited to what fits
+    #[arg(long, value_name = "SIZE|auto", visible_alias = "vram")]
+    memory_budget: Option<MemoryBudget>,
+    /// Make the window smaller where the memory budget has no room for it
+    #[arg(long, requires = "memory_budget")]
+    memory_fit: bool,
     /// One window, or windows with fresh caches, each aligned to the one before
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
@@ -102,6 +113,9 @@ impl StreamArguments {
         };
         config.flow_threshold = self.flow_threshold.or(config.flow_threshold);
         config.max_non_keyframe_gap = self.max_non_keyframe_gap.or(config.max_non_keyframe_gap);
+        config.history_frames = self.history_frames.or(config.history_frames);
+        config.memory_budget = self.memory_budget.or(config.memory_budget);
+        config.memory_fit |= self.memory_fit;
     }
 
     /// How `images` images are cut into windows.
@@ -163,12 +177,16 @@ mod tests {
             keyframe_interval: KeyframeInterval::Every(5),
             flow_threshold: Some(2.5),
             max_non_keyframe_gap: Some(7),
+            history_frames: Some(90),
+            memory_budget: Some(MemoryBudget::Bytes(1 << 30)),
+            memory_fit: true,
         };
         assert_eq!(
             settings(
                 "--num-scale-frames 2 --kv-cache-sliding-window 3 --kv-cache-scale-frames 6 \
                  --kv-cache-cross-frame-special false --kv-cache-include-scale-frames false \
-                 --keyframe-interval 5 --flow-threshold 2.5 --max-non-keyframe-gap 7"
+                 --keyframe-interval 5 --flow-threshold 2.5 --max-non-keyframe-gap 7 \
+                 --history-frames 90 --memory-budget 1GiB --memory-fit"
             ),
             expected
         );

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::aggregator;
 use super::camera_head;
-use super::checkpoint::{CheckpointError, TensorReport, TensorSource};
+use super::checkpoint::{BlankWeights, CheckpointError, TensorReport, TensorSource};
 use super::config::{ConfigError, NetworkConfig};
 use super::dpt_head::{self, DenseHead};
 use super::grid::{PATCH_SIZE, SPECIAL_TOKENS};
@@ -142,20 +142,7 @@ fn write_model(
         })
     };
     let mut weights = WeightFile::create(&folder.join(WEIGHTS), &mut report)?;
-    let mut graphs = vec![(
-        STEP_GRAPH,
-        step_graph(source, config, options, &mut weights)?,
-    )];
-    graphs.push((
-        DEPTH_GRAPH,
-        dense_graph(source, config, options, DenseHead::Depth, &mut weights)?,
-    ));
-    if config.enable_point {
-        graphs.push((
-            POINTS_GRAPH,
-            dense_graph(source, config, options, DenseHead::Points, &mut weights)?,
-        ));
-    }
+    let graphs = build_graphs(source, config, options, &mut weights)?;
     let (bytes, sha256) = weights.finish()?;
     report(total_bytes);
 
@@ -187,6 +174,36 @@ fn write_model(
     let text = serde_yaml::to_string(&manifest).map_err(io::Error::other)?;
     fs::write(folder.join(MANIFEST), text)?;
     Ok(manifest)
+}
+
+/// All graphs of a model, by file name.
+fn build_graphs(
+    source: &dyn TensorSource,
+    config: &NetworkConfig,
+    options: &ExportOptions,
+    weights: &mut WeightFile,
+) -> Result<Vec<(&'static str, Vec<u8>)>, ExportError> {
+    let mut graphs = vec![(STEP_GRAPH, step_graph(source, config, options, weights)?)];
+    let depth = dense_graph(source, config, options, DenseHead::Depth, weights)?;
+    graphs.push((DEPTH_GRAPH, depth));
+    if config.enable_point {
+        let points = dense_graph(source, config, options, DenseHead::Points, weights)?;
+        graphs.push((POINTS_GRAPH, points));
+    }
+    Ok(graphs)
+}
+
+/// Bytes of the weight file that [`export`] would write, without any weights.
+///
+/// # Errors
+/// As [`export`], but for those of a checkpoint.
+pub fn weight_bytes(config: &NetworkConfig, options: &ExportOptions) -> Result<u64, ExportError> {
+    let source = BlankWeights::new(config);
+    check(&source, config, options)?;
+    let mut ignore = |_| ();
+    let mut weights = WeightFile::counting(&mut ignore);
+    build_graphs(&source, config, options, &mut weights)?;
+    Ok(weights.len())
 }
 
 /// Tokens of the whole call to pose encodings and dense-head levels, with all caches.

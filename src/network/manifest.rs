@@ -97,6 +97,11 @@ impl Manifest {
             .is_ok_and(|text| serde_yaml::from_str::<Head>(&text).is_ok())
     }
 
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|file| file.bytes).sum()
+    }
+
     /// Compares every file with its checksum; reads all of them. Returns the names of those that differ.
     pub fn damaged_files(&self, folder: &Path) -> Result<Vec<String>, ManifestError> {
         let mut damaged = Vec::new();

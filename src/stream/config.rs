@@ -2,6 +2,7 @@ use super::StreamError;
 use super::cameras::CameraLayout;
 use super::keyframe::{KeyframeInterval, KeyframeRule, TRAINED_VIEWS};
 use super::layout::CacheRules;
+use super::memory::MemoryBudget;
 use crate::network::config::NetworkConfig;
 use crate::network::grid::{PatchGrid, SPECIAL_TOKENS};
 
@@ -26,6 +27,13 @@ pub struct StreamConfig {
     pub flow_threshold: Option<f64>,
     /// Frames after which one is stored whatever interval and flow say; absent: 30 with a flow threshold, else no limit.
     pub max_non_keyframe_gap: Option<usize>,
+    /// Frames that have left the window of which something is remembered, at most about; absent: all. Special tokens have
+    /// room for so many frames, or half as many more with their registers alone; camera caches for so many.
+    pub history_frames: Option<usize>,
+    /// Bytes that the stream may take; decides `history_frames`. Absent: as many as it takes.
+    pub memory_budget: Option<MemoryBudget>,
+    /// Whether a window that a budget has no room for is made smaller; else that is an error.
+    pub memory_fit: bool,
 }
 
 impl Default for StreamConfig {
@@ -40,6 +48,9 @@ impl Default for StreamConfig {
             keyframe_interval: KeyframeInterval::Every(1),
             flow_threshold: None,
             max_non_keyframe_gap: None,
+            history_frames: None,
+            memory_budget: None,
+            memory_fit: false,
         }
     }
 }
@@ -56,7 +67,7 @@ const FIRST_SEGMENT_FRAMES: usize = 64;
 
 impl StreamConfig {
     /// Largest value of a setting; far beyond any memory, and small enough that no size overflows.
-    const LARGEST: usize = 100_000;
+    pub(super) const LARGEST: usize = 100_000;
 
     /// First stored frames that are kept in full for ever.
     pub fn kept_scale_frames(&self) -> usize {
@@ -91,6 +102,10 @@ impl StreamConfig {
             (
                 "max_non_keyframe_gap",
                 self.max_non_keyframe_gap.unwrap_or(1),
+            ),
+            (
+                "history_frames",
+                self.history_frames.unwrap_or(LEAST_HISTORY),
             ),
         ] {
             if !(1..=Self::LARGEST).contains(&value) {
@@ -128,15 +143,18 @@ impl StreamConfig {
     }
 
     /// Evicted frames that are remembered at most.
-    fn history_frames(&self) -> Option<usize> {
-        match self.keyframe_interval {
+    fn history_limit(&self) -> Option<usize> {
+        let trained = match self.keyframe_interval {
             KeyframeInterval::Every(_) => None,
-            KeyframeInterval::Auto => Some(
-                TRAINED_VIEWS
-                    .saturating_sub(self.full_frames())
-                    .max(LEAST_HISTORY),
-            ),
-        }
+            KeyframeInterval::Auto => Some(TRAINED_VIEWS.saturating_sub(self.full_frames())),
+        };
+        let limit = trained.into_iter().chain(self.history_frames).min()?;
+        Some(limit.max(LEAST_HISTORY))
+    }
+
+    /// Rows that stay in a camera cache at most.
+    pub(super) fn camera_limit(&self) -> Option<usize> {
+        Some(self.full_frames() + self.history_limit()?)
     }
 
     pub(super) fn cache_rules(&self, grid: PatchGrid) -> CacheRules {
@@ -147,7 +165,7 @@ impl StreamConfig {
             window: self.kv_cache_sliding_window,
             keep_specials: self.kv_cache_cross_frame_special,
             keep_scale_frames: self.kv_cache_include_scale_frames,
-            history: self.history_frames().map(|frames| frames * SPECIAL_TOKENS),
+            history: self.history_limit().map(|frames| frames * SPECIAL_TOKENS),
         }
     }
 
@@ -155,25 +173,26 @@ impl StreamConfig {
         CameraLayout::new(
             self.kept_scale_frames(),
             self.kv_cache_sliding_window,
-            self.history_frames()
-                .map(|frames| self.full_frames() + frames),
+            self.camera_limit(),
         )
     }
 
     /// Rows allocated at the start: all that there will ever be where the history is limited.
     pub(super) fn first_segment(&self, rules: &CacheRules) -> CacheRows {
-        let history = self.history_frames();
         let tokens = match rules.history {
             Some(rows) => rows,
             None => FIRST_SEGMENT_FRAMES * rules.kept_specials(),
         };
         CacheRows {
             tokens: rules.capacity_for(tokens),
-            // A frame that is not stored takes a row too.
-            cameras: self.full_frames() + history.map_or(FIRST_SEGMENT_FRAMES, |frames| frames + 1),
+            cameras: match self.camera_limit() {
+                // A frame that is not stored takes a row too.
+                Some(limit) => limit + 1,
+                None => self.full_frames() + FIRST_SEGMENT_FRAMES,
+            },
         }
     }
 }
 
 /// Evicted frames that any limit leaves room for; fewer could not be thinned evenly.
-const LEAST_HISTORY: usize = 16;
+pub(super) const LEAST_HISTORY: usize = 16;

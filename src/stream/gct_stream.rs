@@ -9,6 +9,7 @@ use super::cache::{CacheError, CacheStatus};
 use super::heads::{Dense, DenseHeads};
 use super::keyframe::{KeyframeRule, Verdict};
 use super::layout::FrameRole;
+use super::memory::{BudgetError, MemoryRequest};
 use super::step::{POSE_VALUES, StepError, StepRunner};
 use crate::camera::NetworkSize;
 use crate::geometry::{CameraView, decode_pose, mean_flow};
@@ -28,6 +29,8 @@ pub enum StreamError {
     Output(#[from] ShapeError),
     #[error("stream settings: {0}")]
     Config(String),
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
     #[error("the frame has {width}x{height} pixels, the model takes {size}")]
     FrameSize {
         width: u32,
@@ -96,8 +99,43 @@ pub struct GctStream {
     pushed: u64,
 }
 
+/// Settings with which the stream obeys its memory budget to the end.
+fn within_budget(config: StreamConfig, manifest: &Manifest) -> Result<StreamConfig, StreamError> {
+    let Some(budget) = config.memory_budget else {
+        return Ok(config);
+    };
+    let Some(budget) = budget.bytes() else {
+        let message = "the system does not say how much memory it has: give memory_budget in bytes";
+        return Err(StreamError::Config(message.into()));
+    };
+    let request = MemoryRequest {
+        network: &manifest.network,
+        size: manifest.size,
+        camera_num_iterations: manifest.camera_num_iterations,
+        weights: manifest.bytes(),
+        stream: &config,
+        window_size: None,
+    };
+    let fitting = request.within(budget, config.memory_fit)?;
+    if fitting.kv_cache_sliding_window != config.kv_cache_sliding_window {
+        log::warn!(
+            "the memory budget has no room for a window of {} frames: {} are kept",
+            config.kv_cache_sliding_window,
+            fitting.kv_cache_sliding_window
+        );
+    }
+    log::info!(
+        "memory budget: {} MiB, room for the special tokens of {} frames",
+        budget >> 20,
+        fitting.history_frames.unwrap_or(0)
+    );
+    fitting.validate()?;
+    Ok(fitting)
+}
+
 impl GctStream {
-    /// Loads an exported model and allocates its caches.
+    /// Loads an exported model and allocates its caches. With a memory budget, [`GctStream::config`] says what it made of
+    /// the settings.
     pub fn open(
         folder: &Path,
         runtime: &RuntimeOptions,
@@ -105,6 +143,7 @@ impl GctStream {
     ) -> Result<Self, StreamError> {
         config.validate()?;
         let manifest = Manifest::read(folder)?;
+        let config = within_budget(config, &manifest)?;
         let library = Library::load(runtime.library.as_deref())?;
         let runtime = &runtime.resolve()?;
         Ok(Self {

@@ -5,5 +5,6 @@ mod evaluate;
 mod export;
 mod faults;
 mod golden;
+mod memory;
 mod tool;
 mod world;

@@ -81,6 +81,9 @@ const CONFIG: StreamConfig = StreamConfig {
     keyframe_interval: KeyframeInterval::Every(1),
     flow_threshold: None,
     max_non_keyframe_gap: None,
+    history_frames: None,
+    memory_budget: None,
+    memory_fit: false,
 };
 
 #[test]

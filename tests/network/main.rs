@@ -6,4 +6,5 @@ mod demo;
 mod golden;
 mod intermediates;
 mod keyframes;
+mod memory;
 mod windows;

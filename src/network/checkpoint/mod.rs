@@ -18,7 +18,7 @@ use std::path::Path;
 pub use error::CheckpointError;
 pub use pickle::PickleError;
 use positioned::PositionedFile;
-pub use random::RandomWeights;
+pub use random::{BlankWeights, RandomWeights};
 pub use report::TensorReport;
 use safetensors_file::SafetensorsFile;
 use torch_file::TorchFile;

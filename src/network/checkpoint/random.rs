@@ -56,6 +56,36 @@ impl TensorSource for RandomWeights {
     }
 }
 
+/// Zeros of a configuration's names and shapes, for finding out what a network takes.
+pub struct BlankWeights {
+    shapes: BTreeMap<String, Vec<usize>>,
+}
+
+impl BlankWeights {
+    pub fn new(config: &NetworkConfig) -> Self {
+        Self {
+            shapes: config.expected_tensors().into_iter().collect(),
+        }
+    }
+}
+
+impl TensorSource for BlankWeights {
+    fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.shapes.get(name).map(Vec::as_slice)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.shapes.keys().map(String::as_str).collect()
+    }
+
+    fn read_f32(&self, name: &str) -> Result<Vec<f32>, CheckpointError> {
+        match self.shapes.get(name) {
+            Some(shape) => Ok(vec![0.0; shape.iter().product()]),
+            None => Err(CheckpointError::NoTensor(name.to_owned())),
+        }
+    }
+}
+
 const POSE_BIAS: &str = "camera_head.pose_branch.fc2.bias";
 /// One iteration's share, of four, of the identity rotation and fields of view of one radian.
 const POSE_CENTRE: [f32; 9] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.25, 0.25];

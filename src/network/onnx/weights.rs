@@ -16,7 +16,8 @@ const INLINE_LIMIT: usize = 1024;
 
 /// Writes initializers one after the other and remembers the checksum of all bytes.
 pub struct WeightFile<'p> {
-    file: BufWriter<File>,
+    /// Absent where bytes are only counted.
+    file: Option<BufWriter<File>>,
     file_name: String,
     offset: u64,
     hash: Sha256,
@@ -37,12 +38,32 @@ impl<'p> WeightFile<'p> {
             })?
             .to_owned();
         Ok(Self {
-            file: BufWriter::with_capacity(1 << 20, File::create(path)?),
+            file: Some(BufWriter::with_capacity(1 << 20, File::create(path)?)),
             file_name,
             offset: 0,
             hash: Sha256::new(),
             progress,
         })
+    }
+
+    /// Writes nothing and counts the bytes that a file would have.
+    pub fn counting(progress: &'p mut dyn FnMut(u64)) -> Self {
+        Self {
+            file: None,
+            file_name: String::new(),
+            offset: 0,
+            hash: Sha256::new(),
+            progress,
+        }
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> u64 {
+        self.offset
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.offset == 0
     }
 
     /// Stores a float32 tensor (row-major) and returns the initializer that refers to it.
@@ -86,16 +107,20 @@ impl<'p> WeightFile<'p> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.hash.update(bytes);
+        if let Some(file) = &mut self.file {
+            file.write_all(bytes)?;
+            self.hash.update(bytes);
+        }
         self.offset += bytes.len() as u64;
         Ok(())
     }
 
     /// Flushes to disk and returns the length in bytes and the SHA-256 of the file.
     pub fn finish(mut self) -> io::Result<(u64, [u8; 32])> {
-        self.file.flush()?;
-        self.file.get_ref().sync_all()?;
+        if let Some(file) = &mut self.file {
+            file.flush()?;
+            file.get_ref().sync_all()?;
+        }
         Ok((self.offset, self.hash.finalize().into()))
     }
 }
