@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Plays images through ROS as a camera, maps them with the node, saves the map and says what was measured.
-#   scripts/demo.sh          the walk through the demo room, with the demo model
+# Plays a camera through ROS, maps its images with the node, saves the map and says what was measured.
+#   scripts/demo.sh          a walk through a computed room, with the demo model and the truth to compare with
 #   scripts/demo.sh DIR      the JPEG or PNG images of a folder, in the order of their names
-# MODEL=PATH takes another model (an exported folder or a checkpoint), RATE=HZ another rate, OUTPUT=DIR another place.
+# MODEL=PATH takes another model (an exported folder or a checkpoint), RATE=HZ another rate, OUTPUT=DIR another place;
+# for the walk SEED=N takes another one and FRAMES=N another length.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 DEMO=$PROJECT_ROOT/models/demo
-IMAGES=$(realpath -e "${1:-$DEMO/walk/rgb}" 2>/dev/null) || fail "there is no folder ${1}"
+IMAGES=
+[ $# = 0 ] || IMAGES=$(realpath -e "$1" 2>/dev/null) || fail "there is no folder $1"
 asked=${MODEL:-$DEMO/weights.safetensors}
 MODEL=$(realpath -e "$asked" 2>/dev/null) || fail "there is no model $asked"
 RATE=${RATE:-10}
+FRAMES=${FRAMES:-300}
+SEED=${SEED:-1}
 mkdir -p "${OUTPUT:-$PROJECT_ROOT/demo-output}"
 OUTPUT=$(realpath "${OUTPUT:-$PROJECT_ROOT/demo-output}")
 cd "$PROJECT_ROOT"
@@ -80,11 +84,14 @@ trap stop_all EXIT
 trap 'exit 130' INT TERM
 rm -rf "$OUTPUT/play_log"
 start_node
-TRUTH=()
-rm -rf "$OUTPUT"/depth-check{,.log}
-[ "$IMAGES" != "$DEMO/walk/rgb" ] || TRUTH=(--truth "$DEMO/walk/groundtruth.tum")
-say "playing $(find "$IMAGES" -maxdepth 1 -type f | wc -l) images at $RATE a second"
-target/release/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" "${TRUTH[@]}" &
+if [ -n "$IMAGES" ]; then
+    say "playing $(find "$IMAGES" -maxdepth 1 -type f | wc -l) images at $RATE a second"
+    target/release/camera_player "$IMAGES" --rate "$RATE" --figures "$OUTPUT/figures.json" &
+else
+    say "walking through the room: $FRAMES images at $RATE a second"
+    target/release/world_camera --frames "$FRAMES" --rate "$RATE" --seed "$SEED" --truth "$OUTPUT/truth" \
+        --figures "$OUTPUT/figures.json" &
+fi
 PLAYER=$!
 ended=0
 while kill -0 "$PLAYER" 2>/dev/null && ! node_failed; do
@@ -104,13 +111,11 @@ stop_all
 trap - EXIT INT TERM
 
 MAP=$(sed -n 's/^ *"map": "\(.*\)",\{0,1\}$/\1/p' "$OUTPUT/figures.json")
-if [ ${#TRUTH[@]} != 0 ]; then
-    # A saved map holds no depth images: the command-line tool maps the same frames once more and keeps them.
-    say "depth of the same frames against the truth"
-    CHECK=$OUTPUT/depth-check
-    run_logged "$OUTPUT/depth-check.log" target/release/lingbot_map run --images "$IMAGES" --checkpoint "$MODEL" \
-        --output "$CHECK" --save-predictions "$CHECK/predictions.npz" || fail "the depth could not be compared"
-    target/release/lingbot_map evaluate --predictions "$CHECK/predictions.npz" --truth "$DEMO/walk" | sed 's/^/   /'
+if [ -z "$IMAGES" ]; then
+    say "path and map against the truth"
+    target/release/lingbot_map evaluate --map "$MAP/map.ply" --trajectory "$MAP/trajectory.tum" \
+        --truth "$OUTPUT/truth" --plot "$MAP/path.png" | sed 's/^/   /'
+    say "plot:    $MAP/path.png"
 fi
 say "map:     $MAP/map.ply"
 say "path:    $MAP/trajectory.tum"

@@ -9,6 +9,8 @@ pub mod model;
 pub mod network;
 #[cfg(feature = "ros")]
 pub mod node;
+#[cfg(feature = "ros")]
+pub mod player;
 pub mod plot;
 pub mod runtime;
 pub mod stream;

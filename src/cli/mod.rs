@@ -4,15 +4,15 @@ mod arguments;
 mod evaluate;
 mod export;
 mod info;
-mod interrupt;
+pub(crate) mod interrupt;
 mod memory_benchmark;
 mod plan;
 mod predictions;
-mod progress;
+pub(crate) mod progress;
 mod run;
 mod stream_arguments;
 mod timings;
-mod world;
+pub mod world;
 
 use clap::{ArgAction, Parser, Subcommand};
 use log::LevelFilter;

@@ -1,12 +1,15 @@
 //! From a camera message to a frame, or to the reason why not.
 
 use r2r::{
-    sensor_msgs::msg::{CompressedImage, Image},
+    sensor_msgs::msg::{self, CompressedImage, Image},
     std_msgs::msg::Header,
 };
 
 use super::{frames::frame_name, parameters::Parameters};
-use crate::camera::{Frame, ImageError, RawImage, Stamp, decode_compressed_message, decode_raw};
+use crate::camera::{
+    CameraInfo, Frame, ImageError, RawImage, RegionOfInterest, Stamp, decode_compressed_message,
+    decode_raw,
+};
 
 /// A message as it came, not yet decoded: only the newest is worth the work.
 pub enum CameraMessage {
@@ -68,6 +71,34 @@ pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, Strin
         Frame { stamp, image },
         frame_name(&header.frame_id, &parameters.camera_frame),
     ))
+}
+
+/// What the camera room reads of a calibration. A matrix of another length than the message's counts as zeros.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the node does not listen to it yet")
+)]
+pub fn calibration_of(info: msg::CameraInfo) -> CameraInfo {
+    fn matrix<const N: usize>(values: &[f64]) -> [f64; N] {
+        values.try_into().unwrap_or([0.0; N])
+    }
+    CameraInfo {
+        width: info.width,
+        height: info.height,
+        distortion_model: info.distortion_model,
+        k: matrix(&info.k),
+        r: matrix(&info.r),
+        p: matrix(&info.p),
+        d: info.d,
+        binning_x: info.binning_x,
+        binning_y: info.binning_y,
+        roi: RegionOfInterest {
+            x_offset: info.roi.x_offset,
+            y_offset: info.roi.y_offset,
+            width: info.roi.width,
+            height: info.roi.height,
+        },
+    }
 }
 
 fn stamp_of(header: &Header, arrived: Stamp, parameters: &Parameters) -> Result<Stamp, Refusal> {

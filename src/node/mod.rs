@@ -10,15 +10,16 @@ mod declare;
 mod diagnostics;
 mod frames;
 mod health;
-mod input;
+pub(crate) mod input;
 mod logging;
 mod mailbox;
-mod messages;
+pub(crate) mod messages;
 mod outputs;
 pub mod parameters;
 mod services;
 mod setup;
 mod spin;
+pub(crate) mod topics;
 mod worker;
 
 use std::{
@@ -67,7 +68,7 @@ pub async fn run() -> anyhow::Result<()> {
     let health = Arc::new(Health::default());
     let inbox = Arc::new(Inbox::default());
     let clock = Clock::of(&node);
-    let topic = spin::image_topic(&parameters);
+    let topic = topics::image_topic(&parameters.image_topic, &parameters.image_transport);
     let images = spin::subscribe(&mut node, &parameters)
         .with_context(|| format!("cannot subscribe to {topic}"))?;
     let outputs = Outputs::new(&mut node, &parameters)?;

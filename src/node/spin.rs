@@ -19,6 +19,7 @@ use super::{
     health::Health,
     input::{Arrival, CameraMessage},
     parameters::Parameters,
+    topics::image_topic,
     worker::Inbox,
 };
 
@@ -27,18 +28,8 @@ const SPIN: Duration = Duration::from_millis(50);
 
 pub type Images = Box<dyn Stream<Item = CameraMessage> + Send + Unpin>;
 
-/// The topic that is really listened to: transports other than raw have one below the base topic.
-pub fn image_topic(parameters: &Parameters) -> String {
-    let base = parameters.image_topic.trim_end_matches('/');
-    if parameters.image_transport == "compressed" && !base.ends_with("/compressed") {
-        format!("{base}/compressed")
-    } else {
-        base.to_string()
-    }
-}
-
 pub fn subscribe(node: &mut Node, parameters: &Parameters) -> r2r::Result<Images> {
-    let topic = image_topic(parameters);
+    let topic = image_topic(&parameters.image_topic, &parameters.image_transport);
     let newest = QosProfile::sensor_data().keep_last(2);
     Ok(if parameters.image_transport == "compressed" {
         Box::new(
@@ -71,30 +62,5 @@ pub fn run(
                 arrived: clock.now(),
             });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn compressed_images_lie_below_the_base_topic() {
-        let topic = |topic: &str, transport: &str| {
-            image_topic(&Parameters {
-                image_topic: topic.into(),
-                image_transport: transport.into(),
-                ..Default::default()
-            })
-        };
-        assert_eq!(topic("/camera/image_raw", "raw"), "/camera/image_raw");
-        assert_eq!(
-            topic("/camera/image_raw", "compressed"),
-            "/camera/image_raw/compressed"
-        );
-        assert_eq!(
-            topic("/camera/image_raw/compressed", "compressed"),
-            "/camera/image_raw/compressed"
-        );
     }
 }

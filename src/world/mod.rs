@@ -5,6 +5,7 @@
 //! Every place has colours of its own, and a point of a surface has the same colour from wherever it is seen.
 
 mod camera;
+mod faults;
 mod furniture;
 mod light;
 mod noise;
@@ -20,6 +21,7 @@ mod texture;
 mod walk;
 
 pub use camera::Camera;
+pub use faults::{ClockJump, FaultConfig, FaultCounts, Faults};
 pub use render::{Image, render};
 pub use room::Room;
 pub use walk::{Style, Walk, WalkConfig};

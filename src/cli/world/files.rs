@@ -176,7 +176,8 @@ fn millimetres(image: &Image) -> Vec<u16> {
 pub struct FolderFiles {
     folder: PathBuf,
     size: (u32, u32),
-    poses: Vec<Isometry3<f64>>,
+    /// `room_from_camera`.
+    poses: Vec<(Stamp, Isometry3<f64>)>,
 }
 
 impl FolderFiles {
@@ -217,17 +218,17 @@ impl Files for FolderFiles {
     }
 
     fn walk_done(&mut self, poses: &[Isometry3<f64>]) {
-        self.poses = poses.to_vec();
+        let stamps = (0..).map(|index| Stamp(index * PERIOD_NANOSECONDS));
+        self.poses = stamps.zip(poses.iter().copied()).collect();
     }
 
     fn finish(&mut self, mut description: Description) -> anyhow::Result<()> {
-        let Some(room_from_world) = self.poses.first() else {
+        let Some((_, room_from_world)) = self.poses.first() else {
             bail!("a walk without poses");
         };
         let mut truth = Trajectory::new();
-        for (index, room_from_camera) in (0..).zip(&self.poses) {
-            let world_from_camera = room_from_world.inv_mul(room_from_camera);
-            truth.push(Stamp(index * PERIOD_NANOSECONDS), world_from_camera);
+        for (stamp, room_from_camera) in &self.poses {
+            truth.push(*stamp, room_from_world.inv_mul(room_from_camera));
         }
         truth.write_tum(self.folder.join(TRUTH))?;
         description.room_from_world = Some(rows(room_from_world));
@@ -238,6 +239,42 @@ impl Files for FolderFiles {
 fn rows(pose: &Isometry3<f64>) -> [[f64; 4]; 3] {
     let matrix = pose.to_homogeneous();
     std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]))
+}
+
+/// A folder of truth that gets its frames one by one, at the times that a camera sends them.
+pub struct GrowingTruth {
+    files: FolderFiles,
+    description: Description,
+}
+
+impl GrowingTruth {
+    /// # Errors
+    /// Those of [`begin`] and of creating folders.
+    pub fn begin(folder: &Path, camera: &Camera, seed: u64) -> anyhow::Result<Self> {
+        begin(folder)?;
+        Ok(Self {
+            files: FolderFiles::create(folder, camera)?,
+            description: Description::new(camera, seed),
+        })
+    }
+
+    pub fn push(
+        &mut self,
+        stamp: Stamp,
+        image: &Image,
+        room_from_camera: &Isometry3<f64>,
+    ) -> anyhow::Result<()> {
+        let index = self.files.poses.len();
+        self.files.write(index, image, room_from_camera)?;
+        self.files.poses.push((stamp, *room_from_camera));
+        Ok(())
+    }
+
+    /// Writes path and camera, which makes the folder complete. Needs a frame at least.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        self.files.finish(self.description)?;
+        end(&self.files.folder)
+    }
 }
 
 /// NumPy arrays with one entry a frame: `rgb.npy` [n,H,W,3] of u8, `depth.npy` [n,H,W] of u16 (millimetres),

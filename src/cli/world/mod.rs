@@ -1,8 +1,8 @@
 //! `lingbot_map world`: walks through the computed room, with their truth.
 
 mod files;
+mod walk;
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -12,11 +12,12 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use nalgebra::Isometry3;
 
-pub use self::files::{CAMERA, DEPTH_UNIT, Description, TRUTH};
+pub use self::files::{CAMERA, DEPTH_UNIT, Description, GrowingTruth, TRUTH};
 use self::files::{Files, FolderFiles, NpyFiles};
+pub use self::walk::WalkArguments;
 use super::interrupt::Interrupt;
 use super::progress;
-use crate::world::{Camera, Image, Room, Style, Walk, WalkConfig, render};
+use crate::world::{Camera, Image, Room, render};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -29,39 +30,14 @@ pub struct Arguments {
     /// Folder to write to: empty, absent, or one that this command wrote, which it replaces
     #[arg(long, value_name = "FOLDER")]
     output: PathBuf,
-    /// Columns of the pictures, pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 112, value_parser = clap::value_parser!(u32).range(1..=8192))]
-    width: u32,
-    /// Rows of the pictures, pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 84, value_parser = clap::value_parser!(u32).range(1..=8192))]
-    height: u32,
-    /// Horizontal field of view, degrees
-    #[arg(long, value_name = "DEGREES", default_value_t = 75.0)]
-    fov: f64,
-    /// How far the heading turns from that of the first frame to either side, degrees
-    #[arg(long, value_name = "DEGREES", default_value_t = 150.0)]
-    turn: f64,
-    /// How the camera is carried
-    #[arg(long, value_enum, default_value_t)]
-    style: Carried,
-    /// Keep every K-th pose of the walk only
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    stride: u32,
+    #[command(flatten)]
+    walk: WalkArguments,
     /// How many walks, with consecutive seeds; several need the format npy
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     walks: u32,
     /// What to write
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Carried {
-    /// By a hand: height, pitch and roll change, and all shakes a little
-    #[default]
-    Handheld,
-    /// By a robot: level, at one height
-    Robot,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, ValueEnum)]
@@ -73,17 +49,10 @@ enum Format {
     Npy,
 }
 
-const FIELD_OF_VIEW: RangeInclusive<f64> = 1.0..=170.0;
-const TURN: RangeInclusive<f64> = 0.0..=180.0;
-
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.check()?;
     let interrupt = Interrupt::listen()?;
-    let camera = Camera::from_field_of_view(
-        arguments.width,
-        arguments.height,
-        arguments.fov.to_radians(),
-    );
+    let camera = arguments.walk.camera();
     let description = Description::new(&camera, arguments.trajectory);
     let output = &arguments.output;
     let frames = arguments.frames as usize;
@@ -111,16 +80,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 impl Arguments {
     fn check(&self) -> anyhow::Result<()> {
-        ensure!(
-            FIELD_OF_VIEW.contains(&self.fov),
-            "a field of view of {} degrees is not between 1 and 170",
-            self.fov
-        );
-        ensure!(
-            TURN.contains(&self.turn),
-            "a turn of {} degrees is not between 0 and 180",
-            self.turn
-        );
+        self.walk.check()?;
         ensure!(
             self.walks == 1 || self.format == Format::Npy,
             "a folder holds one walk: use --format npy for several"
@@ -136,16 +96,9 @@ impl Arguments {
     }
 
     fn poses(&self, room: &Room, walk: u32) -> Vec<Isometry3<f64>> {
-        let config = WalkConfig {
-            seed: self.trajectory.wrapping_add(u64::from(walk)),
-            turn: self.turn.to_radians(),
-            style: match self.style {
-                Carried::Handheld => Style::HandHeld,
-                Carried::Robot => Style::Robot,
-            },
-        };
-        Walk::new(room, &config)
-            .step_by(self.stride as usize)
+        let seed = self.trajectory.wrapping_add(u64::from(walk));
+        self.walk
+            .poses(room, seed)
             .take(self.frames as usize)
             .collect()
     }
