@@ -17,7 +17,7 @@ use crate::map::{
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
 use crate::stream::{
-    CacheStatus, Prediction, StreamConfig, StreamError, WindowConfig, WindowedStream,
+    CacheStatus, OnCollapse, Prediction, StreamConfig, StreamError, WindowConfig, WindowedStream,
 };
 
 /// Why a frame was not mapped, or a map not made or saved.
@@ -50,6 +50,8 @@ pub struct MapperConfig {
     pub stream: StreamConfig,
     /// How the stream is cut into windows; absent: one window.
     pub windows: Option<WindowConfig>,
+    /// What happens when the network has lost its way.
+    pub on_collapse: OnCollapse,
     /// What is done with frames that do not have the network's size.
     pub fit: Fit,
     pub filter: PointFilter,
@@ -62,6 +64,7 @@ impl MapperConfig {
         Self {
             stream: StreamConfig::of_model(&manifest.network),
             windows: None,
+            on_collapse: OnCollapse::default(),
             fit: Fit::default(),
             filter: PointFilter::default(),
             voxel: VoxelMapConfig::default(),
@@ -112,6 +115,8 @@ pub struct MapperStatus {
     pub camera_cache: CacheStatus,
     /// Windows of the stream begun so far.
     pub windows: usize,
+    /// How often the network lost its way.
+    pub collapses: u64,
     /// How long the last frame took from image to map.
     pub last_step: Duration,
     pub map_points: usize,
@@ -152,7 +157,13 @@ impl Mapper {
         runtime: &RuntimeOptions,
         config: MapperConfig,
     ) -> Result<Self, MapperError> {
-        let stream = WindowedStream::open(model, runtime, config.stream, config.windows)?;
+        let stream = WindowedStream::open(
+            model,
+            runtime,
+            config.stream,
+            config.windows,
+            config.on_collapse,
+        )?;
         Ok(Self {
             fitter: Fitter::new(stream.manifest().size, config.fit),
             stream,
@@ -248,6 +259,7 @@ impl Mapper {
             token_cache: self.stream.token_cache(),
             camera_cache: self.stream.camera_cache(),
             windows: self.stream.windows(),
+            collapses: self.stream.collapses(),
             last_step: self.last_step,
             map_points: self.map.len(),
         }
@@ -269,10 +281,18 @@ impl Mapper {
         result: Result<Vec<Prediction>, StreamError>,
     ) -> Result<Vec<MapUpdate>, MapperError> {
         match result {
-            Ok(predictions) => Ok(predictions
-                .into_iter()
-                .filter_map(|prediction| self.integrate(prediction))
-                .collect()),
+            Ok(predictions) => {
+                let updates = predictions
+                    .into_iter()
+                    .filter_map(|prediction| self.integrate(prediction))
+                    .collect();
+                // A stream that has started anew has another world.
+                if self.stream.token_cache().valid == 0 && self.stream.waiting_frames() == 0 {
+                    self.map.clear();
+                    self.trajectory.clear();
+                }
+                Ok(updates)
+            }
             Err(StreamError::Memory(error)) => {
                 // The frame was refused before it touched anything.
                 self.pending.pop_back();
@@ -288,6 +308,11 @@ impl Mapper {
     /// `None` for a prediction that is no pose.
     fn integrate(&mut self, prediction: Prediction) -> Option<MapUpdate> {
         let Pending { stamp, image } = self.pending.pop_front()?;
+        if let Some(symptom) = prediction.symptom {
+            log::debug!("frame {} is not mapped: {symptom:?}", prediction.index);
+            *self.rejected.entry("collapse").or_default() += 1;
+            return None;
+        }
         let (world_from_camera, intrinsics) =
             match decode_pose(&prediction.pose_enc, self.stream.manifest().size) {
                 Ok(decoded) => decoded,

@@ -18,7 +18,7 @@ use crate::network::config::NetworkConfig;
 use crate::network::export::{ExportOptions, export};
 use crate::plot::{BLUE, Chart, ORANGE, Series, Style, draw};
 use crate::runtime::{Provider, RuntimeOptions};
-use crate::stream::{StreamConfig, StreamError, WindowedStream};
+use crate::stream::{OnCollapse, StreamConfig, StreamError, WindowedStream};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         provider: arguments.provider,
         ..RuntimeOptions::default()
     };
-    let stream = WindowedStream::open(model.path(), &options, stream, windows)?;
+    let stream = WindowedStream::open(model.path(), &options, stream, windows, OnCollapse::GoOn)?;
     Benchmark {
         arguments,
         size,

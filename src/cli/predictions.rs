@@ -211,6 +211,7 @@ mod tests {
             depth,
             window: index as usize / 2,
             world_from_window: Similarity3::identity(),
+            symptom: None,
         }
     }
 

@@ -142,6 +142,7 @@ impl Arguments {
         let mut config = MapperConfig::of_model(manifest);
         self.stream.apply(&mut config.stream, images);
         config.windows = self.stream.windows(images)?;
+        config.on_collapse = self.stream.on_collapse();
         config.fit = self.fit;
         config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
         Ok(config)
@@ -272,6 +273,7 @@ impl Walk {
             skipped: self.skipped,
             frames_mapped: status.frames_mapped,
             windows: status.windows,
+            collapses: status.collapses,
             rejected: status.rejected,
             map_points: status.map_points,
             provider: status.provider.to_string(),

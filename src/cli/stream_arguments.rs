@@ -3,7 +3,9 @@
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
-use crate::stream::{KeyframeInterval, MemoryBudget, StreamConfig, WindowAlignment, WindowConfig};
+use crate::stream::{
+    KeyframeInterval, MemoryBudget, OnCollapse, StreamConfig, WindowAlignment, WindowConfig,
+};
 
 /// How frames are streamed; the model's own settings where nothing is given.
 #[derive(Debug, Args)]
@@ -60,6 +62,9 @@ pub struct StreamArguments {
     /// [default: reference]
     #[arg(long, value_name = "HOW")]
     window_alignment: Option<WindowAlignment>,
+    /// When the network loses its way: go_on, new_window (from the last frames it knew well) or new_map
+    #[arg(long, value_name = "WHAT")]
+    on_collapse: Option<OnCollapse>,
     /// Stream as a node does, as if the number of images were not known
     #[arg(long, conflicts_with_all = ["overlap_keyframes", "overlap_size"])]
     live: bool,
@@ -116,6 +121,10 @@ impl StreamArguments {
         config.history_frames = self.history_frames.or(config.history_frames);
         config.memory_budget = self.memory_budget.or(config.memory_budget);
         config.memory_fit |= self.memory_fit;
+    }
+
+    pub fn on_collapse(&self) -> OnCollapse {
+        self.on_collapse.unwrap_or_default()
     }
 
     /// How `images` images are cut into windows.

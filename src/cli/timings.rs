@@ -18,6 +18,8 @@ pub struct Timings {
     pub frames_mapped: u64,
     /// Windows that the stream was cut into.
     pub windows: usize,
+    /// How often the network lost its way.
+    pub collapses: u64,
     /// Frames that gave no pose or were refused, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
     pub map_points: usize,

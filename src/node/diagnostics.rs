@@ -177,6 +177,7 @@ mod tests {
             token_cache: CacheStatus::default(),
             camera_cache: CacheStatus::default(),
             windows: 1,
+            collapses: 0,
             last_step: Duration::ZERO,
             map_points: 0,
         }

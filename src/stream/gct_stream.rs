@@ -11,6 +11,7 @@ use super::keyframe::{KeyframeRule, Verdict};
 use super::layout::FrameRole;
 use super::memory::{BudgetError, MemoryRequest};
 use super::step::{POSE_VALUES, StepError, StepRunner};
+use super::watch::Symptom;
 use crate::camera::NetworkSize;
 use crate::geometry::{CameraView, decode_pose, mean_flow};
 use crate::network::manifest::{Manifest, ManifestError};
@@ -79,6 +80,8 @@ pub struct Prediction {
     pub window: usize,
     /// What took the window's own predictions to the world of the first one; pose, depth and points are there already.
     pub world_from_window: Similarity3<f64>,
+    /// Why the prediction is not to be trusted, where somebody watches.
+    pub symptom: Option<Symptom>,
 }
 
 /// A stream of frames through the network.
@@ -328,6 +331,7 @@ impl GctStream {
             world_points,
             window: 0,
             world_from_window: Similarity3::identity(),
+            symptom: None,
         })
     }
 }

@@ -10,6 +10,7 @@ mod layout;
 mod memory;
 mod step;
 mod thinning;
+mod watch;
 mod window;
 
 pub use cache::{CacheError, CacheStatus, KvCache};
@@ -20,4 +21,5 @@ pub use keyframe::{KeyframeInterval, KeyframeRule, TRAINED_VIEWS, Verdict};
 pub use layout::{CacheLayout, CacheRules, FrameRole, RowMove, StepPlan};
 pub use memory::{BudgetError, MemoryBudget, MemoryItem, MemoryPlan, MemoryRequest};
 pub use step::{StepError, StepRunner};
-pub use window::{WindowAlignment, WindowConfig, WindowPlan, WindowedStream};
+pub use watch::{CollapseWatch, Symptom};
+pub use window::{OnCollapse, WindowAlignment, WindowConfig, WindowPlan, WindowedStream};

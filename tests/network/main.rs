@@ -1,6 +1,7 @@
 //! The network in ONNX Runtime against the reference implementation's results in tests/golden.
 
 mod cache;
+mod collapse;
 mod common;
 mod demo;
 mod golden;

@@ -9,7 +9,7 @@ use lingbot_map::mapper::{Mapper, MapperConfig, MapperState};
 use lingbot_map::network::manifest::Manifest;
 use lingbot_map::runtime::RuntimeOptions;
 use lingbot_map::stream::{
-    FrameType, GctStream, KeyframeInterval, Prediction, StreamConfig, WindowAlignment,
+    FrameType, GctStream, KeyframeInterval, OnCollapse, Prediction, StreamConfig, WindowAlignment,
     WindowConfig, WindowedStream,
 };
 use ndarray::{Axis, s};
@@ -39,7 +39,14 @@ fn windows(
 
 fn open(model: &Path, interval: usize, windows: WindowConfig) -> WindowedStream {
     let options = RuntimeOptions::default();
-    WindowedStream::open(model, &options, stream_config(interval), Some(windows)).unwrap()
+    WindowedStream::open(
+        model,
+        &options,
+        stream_config(interval),
+        Some(windows),
+        OnCollapse::GoOn,
+    )
+    .unwrap()
 }
 
 /// Pose encodings may differ by the quaternion's sign and length.

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use image::RgbImage;
 use nalgebra::Similarity3;
 
-use super::WindowAlignment;
 use super::alignment::{Pair, align};
+use super::{OnCollapse, WindowAlignment};
+use crate::camera::NetworkSize;
+use crate::stream::watch::CollapseWatch;
 use crate::stream::{FrameType, GctStream, Prediction, StreamError};
 
 /// A window ends when it has stored its frames; the next one starts with the last stored of them. Every frame is predicted
@@ -16,6 +18,8 @@ pub(super) struct Live {
     /// Frames that two windows share: those of one scale call.
     overlap: usize,
     alignment: WindowAlignment,
+    on_collapse: OnCollapse,
+    collapses: u64,
     state: State,
 }
 
@@ -30,6 +34,7 @@ struct State {
     kept: VecDeque<(RgbImage, Prediction)>,
     /// Frames predicted so far.
     predicted: u64,
+    watch: CollapseWatch,
 }
 
 impl State {
@@ -41,22 +46,35 @@ impl State {
             waiting: VecDeque::new(),
             kept: VecDeque::new(),
             predicted: 0,
+            watch: CollapseWatch::default(),
         }
     }
 }
 
 impl Live {
-    pub fn new(window_size: usize, overlap: usize, alignment: WindowAlignment) -> Self {
+    pub fn new(
+        window_size: usize,
+        overlap: usize,
+        alignment: WindowAlignment,
+        on_collapse: OnCollapse,
+    ) -> Self {
         Self {
             window_size,
             overlap,
             alignment,
+            on_collapse,
+            collapses: 0,
             state: State::new(),
         }
     }
 
     pub fn window(&self) -> usize {
         self.state.window
+    }
+
+    /// Collapses noticed so far.
+    pub fn collapses(&self) -> u64 {
+        self.collapses
     }
 
     pub fn reset(&mut self) {
@@ -68,17 +86,36 @@ impl Live {
         stream: &mut GctStream,
         frame: &RgbImage,
     ) -> Result<Vec<Prediction>, StreamError> {
-        if self.state.stored >= self.window_size {
+        if self.state.stored >= self.window_size && self.state.kept.len() == self.overlap {
             self.change_window(stream)?;
         }
         let predictions = stream.push(frame)?;
         self.state.waiting.push_back(frame.clone());
-        Ok(self.accept(predictions))
+        let settled = self.accept(predictions, stream.manifest().size);
+        if self.state.watch.has_collapsed() {
+            self.recover(stream)?;
+        }
+        Ok(settled)
+    }
+
+    /// Starts anew after a collapse: from the last healthy stored frames, or from nothing.
+    fn recover(&mut self, stream: &mut GctStream) -> Result<(), StreamError> {
+        self.collapses += 1;
+        if self.on_collapse == OnCollapse::NewMap || self.state.kept.len() < self.overlap {
+            log::warn!("the network has lost its way: a new map starts");
+            stream.reset();
+            self.state = State::new();
+            return Ok(());
+        }
+        log::warn!("the network has lost its way: a new window starts from what it last knew well");
+        self.change_window(stream)?;
+        self.state.watch.restart();
+        Ok(())
     }
 
     pub fn finish(&mut self, stream: &mut GctStream) -> Result<Vec<Prediction>, StreamError> {
         let predictions = stream.finish()?;
-        Ok(self.accept(predictions))
+        Ok(self.accept(predictions, stream.manifest().size))
     }
 
     /// One scale call with the kept frames.
@@ -102,7 +139,7 @@ impl Live {
         Ok(())
     }
 
-    fn accept(&mut self, predictions: Vec<Prediction>) -> Vec<Prediction> {
+    fn accept(&mut self, predictions: Vec<Prediction>, size: NetworkSize) -> Vec<Prediction> {
         let state = &mut self.state;
         let mut settled = Vec::with_capacity(predictions.len());
         for mut prediction in predictions {
@@ -113,8 +150,12 @@ impl Live {
             }
             state.predicted += 1;
             let image = state.waiting.pop_front();
-            if let (true, Some(image)) = (prediction.frame_type != FrameType::Other, image) {
-                state.stored += 1;
+            if self.on_collapse != OnCollapse::GoOn {
+                prediction.symptom = state.watch.judge(&prediction, size);
+            }
+            let stored = prediction.frame_type != FrameType::Other;
+            state.stored += usize::from(stored);
+            if let (true, None, Some(image)) = (stored, prediction.symptom, image) {
                 if state.kept.len() == self.overlap {
                     state.kept.pop_front();
                 }

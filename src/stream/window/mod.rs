@@ -56,6 +56,31 @@ impl FromStr for WindowAlignment {
     }
 }
 
+/// What happens when the network has lost its way, as [`super::CollapseWatch`] sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCollapse {
+    /// Nothing; nobody watches.
+    #[default]
+    GoOn,
+    /// A new window starts with the last healthy stored frames; where there are too few, a new map.
+    NewWindow,
+    /// The stream starts anew, in a world of its own.
+    NewMap,
+}
+
+impl FromStr for OnCollapse {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "go_on" => Ok(Self::GoOn),
+            "new_window" => Ok(Self::NewWindow),
+            "new_map" => Ok(Self::NewMap),
+            _ => Err("use go_on, new_window or new_map".into()),
+        }
+    }
+}
+
 /// The windows of a stream of known length, as ranges of frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowPlan {
@@ -133,15 +158,26 @@ enum Course {
 }
 
 impl WindowedStream {
-    /// Loads an exported model and allocates its caches, which all windows use in turn. Without `windows` there is one.
+    /// Loads an exported model and allocates its caches, which all windows use in turn. Without `windows` there is one,
+    /// until it collapses. Windows of a stream of known length are not watched.
     pub fn open(
         folder: &Path,
         runtime: &RuntimeOptions,
         config: StreamConfig,
         windows: Option<WindowConfig>,
+        on_collapse: OnCollapse,
     ) -> Result<Self, StreamError> {
+        let live = |window_size, alignment| {
+            Course::Live(Live::new(
+                window_size,
+                config.num_scale_frames,
+                alignment,
+                on_collapse,
+            ))
+        };
         let course = match windows {
-            None => Course::Single,
+            None if on_collapse == OnCollapse::GoOn => Course::Single,
+            None => live(usize::MAX, WindowAlignment::default()),
             Some(windows) => {
                 windows.validate(&config)?;
                 match windows.frames {
@@ -149,11 +185,7 @@ impl WindowedStream {
                         windows.plan(frames, &config)?,
                         windows.alignment,
                     )),
-                    None => Course::Live(Live::new(
-                        windows.window_size,
-                        config.num_scale_frames,
-                        windows.alignment,
-                    )),
+                    None => live(windows.window_size, windows.alignment),
                 }
             }
         };
@@ -213,6 +245,14 @@ impl WindowedStream {
             Course::Single => 1,
             Course::Planned(course) => course.window() + 1,
             Course::Live(course) => course.window() + 1,
+        }
+    }
+
+    /// Collapses noticed so far.
+    pub fn collapses(&self) -> u64 {
+        match &self.course {
+            Course::Single | Course::Planned(_) => 0,
+            Course::Live(course) => course.collapses(),
         }
     }
 
