@@ -192,8 +192,32 @@ parameters! {
         "Frames that fix the map's scale together at the start. 0: the model's own number.";
     kv_cache_sliding_window: i64 = 0, Range::Integers(0, 4096),
         "Keyframes whose tokens stay in the cache. 0: the model's own number.";
-    keyframe_interval: i64 = 0, Range::Integers(0, 1000),
-        "Every how many frames one is a keyframe. 0: the model's own number.";
+    kv_cache_scale_frames: i64 = 0, Range::Integers(0, 4096),
+        "First frames whose tokens stay in the cache for ever. 0: as many as num_scale_frames.";
+    kv_cache_cross_frame_special: bool = true, Range::Any,
+        "Keep the special tokens of keyframes that leave the window.";
+    kv_cache_include_scale_frames: bool = true, Range::Any,
+        "Keep the first frames when the window is full.";
+    keyframe_interval: i64 = 0, Range::Integers(-1, 1000),
+        "Every how many frames one may be a keyframe. 0: the model's own number; -1: doubles as the stream grows, to stay within 320 stored frames.";
+    flow_threshold: f64 = 0.0, Range::Numbers(0.0, 10_000.0),
+        "Of the frames that the interval admits, those are keyframes whose picture moved by more than this since the last one: mean optical flow in pixels of the network's input. 0: all.";
+    max_non_keyframe_gap: i64 = 0, Range::Integers(0, 100_000),
+        "Frames after which one is a keyframe whatever interval and flow say. 0: 30 with a flow threshold, else no limit.";
+    mode: String = "streaming", Range::OneOf(&["streaming", "windowed"]),
+        "streaming (one window) or windowed: fresh caches whenever window_size frames are stored, aligned to what was before.";
+    window_size: i64 = 64, Range::Integers(2, 100_000),
+        "Stored frames of a window, scale frames included.";
+    window_alignment: String = "reference", Range::OneOf(&["reference", "robust"]),
+        "How a window is aligned: reference (by the last common keyframe) or robust (by the points of all).";
+    on_collapse: String = "go_on", Range::OneOf(&["go_on", "new_window", "new_map"]),
+        "When the network loses its way: go_on, new_window (from the last frames it knew well) or new_map.";
+    history_frames: i64 = 0, Range::Integers(0, 100_000),
+        "Keyframes that have left the window of which something is remembered, at most about. 0: all.";
+    memory_budget: String = "", Range::Any,
+        "Bytes that the stream may take, such as 4GiB, or auto: four fifths of what is available. Limits the history. Empty: no limit.";
+    memory_fit: bool = false, Range::Any,
+        "Make the window smaller where the memory budget has no room for it; else that is an error.";
     conf_threshold: f64 = 1.5, Range::Numbers(0.0, 1000.0),
         "Points with less confidence than this do not enter the map.";
     voxel_size: f64 = 0.0, Range::Numbers(0.0, 100.0),

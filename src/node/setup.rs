@@ -11,7 +11,7 @@ use crate::{
     model::{self, CheckpointSource, ModelSource},
     network::manifest::Manifest,
     runtime::{Library, RuntimeOptions},
-    stream::KeyframeInterval,
+    stream::{KeyframeInterval, WindowConfig},
 };
 
 /// Loads the model and builds the mapper. Takes seconds, or minutes where a checkpoint has to be exported first.
@@ -97,8 +97,46 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
         &mut config.stream.kv_cache_sliding_window,
         parameters.kv_cache_sliding_window,
     );
-    if let Some(interval) = given_count(parameters.keyframe_interval) {
-        config.stream.keyframe_interval = KeyframeInterval::Every(interval);
+    let stream = &mut config.stream;
+    stream.kv_cache_scale_frames = given_count(parameters.kv_cache_scale_frames);
+    stream.kv_cache_cross_frame_special = parameters.kv_cache_cross_frame_special;
+    stream.kv_cache_include_scale_frames = parameters.kv_cache_include_scale_frames;
+    if parameters.keyframe_interval < 0 {
+        stream.keyframe_interval = KeyframeInterval::Auto;
+    } else if let Some(interval) = given_count(parameters.keyframe_interval) {
+        stream.keyframe_interval = KeyframeInterval::Every(interval);
+    }
+    let threshold = parameters.flow_threshold;
+    stream.flow_threshold = (threshold > 0.0).then_some(threshold);
+    stream.max_non_keyframe_gap = given_count(parameters.max_non_keyframe_gap);
+    stream.history_frames = given_count(parameters.history_frames);
+    stream.memory_budget = match parameters.memory_budget.trim() {
+        "" => None,
+        budget => Some(
+            budget
+                .parse()
+                .map_err(anyhow::Error::msg)
+                .context("parameter memory_budget")?,
+        ),
+    };
+    stream.memory_fit = parameters.memory_fit;
+    config.on_collapse = parameters
+        .on_collapse
+        .parse()
+        .map_err(anyhow::Error::msg)
+        .context("parameter on_collapse")?;
+    if parameters.mode == "windowed" {
+        config.windows = Some(WindowConfig {
+            window_size: usize::try_from(parameters.window_size)?,
+            overlap_keyframes: None,
+            overlap_size: None,
+            alignment: parameters
+                .window_alignment
+                .parse()
+                .map_err(anyhow::Error::msg)
+                .context("parameter window_alignment")?,
+            frames: None,
+        });
     }
     config.filter.conf_threshold = parameters.conf_threshold as f32;
     config.voxel = VoxelMapConfig {

@@ -33,7 +33,7 @@ const MEMORY: usize = 32;
 /// healthy one.
 const JUMP: (f64, f64) = (9.0, 0.5);
 /// Share of the usual confidence (beyond 1, where the network knows nothing) that is too little.
-const FAINT: f64 = 0.1;
+const FAINT: f64 = 0.03;
 /// Times the usual depth, or its inverse.
 const DEPTH_FACTOR: f64 = 6.0;
 /// Times the usual field of view, or its inverse.
