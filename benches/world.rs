@@ -3,17 +3,20 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use lingbot_map::world::{Camera, Image, Room, Style, Walk, WalkConfig, render};
+use lingbot_map::world::{Camera, Image, PaintedRoom, Room, Style, Walk, WalkConfig, render};
 
 fn frames(c: &mut Criterion) {
-    let room = Room::new();
+    let painted = PaintedRoom::new();
     let config = WalkConfig {
         seed: 1,
         turn: 150f64.to_radians(),
         style: Style::HandHeld,
     };
     // Far enough apart to show all parts of the room.
-    let poses: Vec<_> = Walk::new(&room, &config).step_by(12).take(64).collect();
+    let poses: Vec<_> = Walk::new(painted.room(), &config)
+        .step_by(12)
+        .take(64)
+        .collect();
     let mut group = c.benchmark_group("world");
     for (width, height) in [(112, 84), (640, 480), (1280, 720)] {
         let camera = Camera::from_field_of_view(width, height, 75f64.to_radians());
@@ -23,7 +26,7 @@ fn frames(c: &mut Criterion) {
         group.bench_function(format!("render {width}x{height}"), |b| {
             b.iter(|| {
                 if let Some(pose) = next.next() {
-                    render(&room, &camera, black_box(pose), &mut image);
+                    render(&painted, &camera, black_box(pose), &mut image);
                 }
             })
         });
@@ -34,7 +37,7 @@ fn frames(c: &mut Criterion) {
 fn preparation(c: &mut Criterion) {
     let mut group = c.benchmark_group("world");
     group.sample_size(10);
-    group.bench_function("the room", |b| b.iter(Room::new));
+    group.bench_function("the room", |b| b.iter(PaintedRoom::new));
     let room = Room::new();
     let config = WalkConfig {
         seed: 1,

@@ -22,7 +22,9 @@ use crate::cli::progress;
 use crate::cli::world::{GrowingTruth, WalkArguments};
 use crate::node::messages::header;
 use crate::node::topics::camera_info_topic;
-use crate::world::{Camera, ClockJump, FaultConfig, FaultCounts, Faults, Image, Room, render};
+use crate::world::{
+    Camera, ClockJump, FaultConfig, FaultCounts, Faults, Image, PaintedRoom, render,
+};
 
 /// What was sent last needs this long to get out.
 const LAST_MESSAGES: Duration = Duration::from_millis(300);
@@ -205,14 +207,14 @@ impl WorldArguments {
         let bar = self.frames.map_or_else(ProgressBar::hidden, |frames| {
             progress::frames("walking", frames as usize)
         });
-        let room = Room::new();
+        let painted = PaintedRoom::new();
         let mut room_from_world = None;
         let mut picture = Image::default();
         let mut pace = Pace::new(self.rate)?;
         let numbers = 0..self.frames.unwrap_or(u64::MAX);
-        for (number, room_from_camera) in numbers.zip(self.walk.poses(&room, self.seed)) {
+        for (number, room_from_camera) in numbers.zip(self.walk.poses(painted.room(), self.seed)) {
             // Before it is due, so that the beat does not depend on how long a picture takes.
-            render(&room, &sender.camera, &room_from_camera, &mut picture);
+            render(&painted, &sender.camera, &room_from_camera, &mut picture);
             let stamp = pace.tick().await;
             if interrupt.is_set() {
                 break;

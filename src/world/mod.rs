@@ -10,6 +10,7 @@ mod furniture;
 mod light;
 mod noise;
 mod paint;
+mod painted_room;
 mod path;
 mod render;
 mod room;
@@ -22,6 +23,7 @@ mod walk;
 
 pub use camera::Camera;
 pub use faults::{ClockJump, FaultConfig, FaultCounts, Faults};
+pub use painted_room::PaintedRoom;
 pub use render::{Image, render};
 pub use room::Room;
 pub use walk::{Style, Walk, WalkConfig};

@@ -3,7 +3,7 @@
 use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 
 use super::camera::Camera;
-use super::room::Room;
+use super::painted_room::PaintedRoom;
 use super::solid::Rays;
 use super::texture::Sum;
 
@@ -34,15 +34,20 @@ pub struct Image {
 }
 
 /// Renders what `camera` sees from `room_from_camera`. The same arguments give the same bytes.
-pub fn render(room: &Room, camera: &Camera, room_from_camera: &Isometry3<f64>, image: &mut Image) {
+pub fn render(
+    painted: &PaintedRoom,
+    camera: &Camera,
+    room_from_camera: &Isometry3<f64>,
+    image: &mut Image,
+) {
     let (width, height) = (camera.width as usize, camera.height as usize);
     image.rgb.resize(width * height * 3, 0);
     image.depth.resize(width * height, 0.0);
-    let outlines: Vec<Outline> = (room.furniture.iter().enumerate())
+    let outlines: Vec<Outline> = (painted.room.furniture.iter().enumerate())
         .filter_map(|(id, solid)| Outline::new(id, &solid.corners(), camera, room_from_camera))
         .collect();
     let view = View {
-        room,
+        painted,
         camera,
         rotation: room_from_camera.rotation.to_rotation_matrix().into_inner(),
     };
@@ -70,7 +75,7 @@ pub fn render(room: &Room, camera: &Camera, room_from_camera: &Isometry3<f64>, i
 }
 
 struct View<'a> {
-    room: &'a Room,
+    painted: &'a PaintedRoom,
     camera: &'a Camera,
     rotation: Matrix3<f64>,
 }
@@ -80,11 +85,11 @@ impl View<'_> {
         self.aim(left, top, rays);
         rays.t = [f32::INFINITY; LANES];
         rays.hit = [u32::MAX; LANES];
-        let shell = self.room.furniture.len() as u32;
-        self.room.shell.trace_inside(shell, rays);
+        let room = &self.painted.room;
+        room.shell.trace_inside(room.furniture.len() as u32, rays);
         for outline in outlines {
             if outline.meets_tile(left, top)
-                && let Some(solid) = self.room.furniture.get(outline.id)
+                && let Some(solid) = room.furniture.get(outline.id)
             {
                 solid.trace(outline.id as u32, rays);
             }
@@ -122,11 +127,11 @@ impl View<'_> {
         let mut sum = Sum::default();
         for k in 0..COLOURS {
             let lane = k * PIXELS + pixel;
-            if let Some(surface) = self.room.surfaces.get(rays.hit[lane] as usize) {
+            if let Some(surface) = self.painted.surfaces.get(rays.hit[lane] as usize) {
                 let t = rays.t[lane];
                 let point =
                     std::array::from_fn(|axis| rays.origin[axis] + t * rays.direction[axis][lane]);
-                surface.look_up(point, &self.room.atlas, &mut sum);
+                surface.look_up(point, &self.painted.atlas, &mut sum);
             }
         }
         sum.mean::<{ COLOURS as u32 }>()

@@ -5,9 +5,13 @@ use nalgebra::{Isometry3, Point3, Vector3};
 use super::*;
 
 /// The room, which takes a moment to paint.
-pub(super) fn room() -> &'static Room {
-    static ROOM: LazyLock<Room> = LazyLock::new(Room::new);
+fn painted() -> &'static PaintedRoom {
+    static ROOM: LazyLock<PaintedRoom> = LazyLock::new(PaintedRoom::new);
     &ROOM
+}
+
+pub(super) fn room() -> &'static Room {
+    painted().room()
 }
 
 fn views(count: usize) -> Vec<Isometry3<f64>> {
@@ -24,7 +28,7 @@ fn views(count: usize) -> Vec<Isometry3<f64>> {
 
 fn seen(camera: &Camera, pose: &Isometry3<f64>) -> Image {
     let mut image = Image::default();
-    render(room(), camera, pose, &mut image);
+    render(painted(), camera, pose, &mut image);
     image
 }
 
@@ -68,7 +72,7 @@ fn the_same_view_is_the_same_picture_whatever_was_in_the_buffers() {
     let camera = camera();
     let views = views(2);
     let mut image = seen(&Camera::from_field_of_view(150, 90, 1.0), &views[1]);
-    render(room(), &camera, &views[0], &mut image);
+    render(painted(), &camera, &views[0], &mut image);
     assert_eq!(image, seen(&camera, &views[0]));
     assert_ne!(image, seen(&camera, &views[1]));
     assert_eq!(image.rgb.len(), 107 * 61 * 3);

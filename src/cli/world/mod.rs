@@ -17,7 +17,7 @@ use self::files::{Files, FolderFiles, NpyFiles};
 pub use self::walk::WalkArguments;
 use super::interrupt::Interrupt;
 use super::progress;
-use crate::world::{Camera, Image, Room, render};
+use crate::world::{Camera, Image, PaintedRoom, Room, render};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -62,12 +62,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Folder => Box::new(FolderFiles::create(output, &camera)?),
         Format::Npy => Box::new(NpyFiles::create(output, &camera, total)?),
     };
-    let room = Room::new();
+    let painted = PaintedRoom::new();
     let bar = progress::frames("rendering", total);
     for walk in 0..arguments.walks {
-        let poses = arguments.poses(&room, walk);
+        let poses = arguments.poses(painted.room(), walk);
         let first = walk as usize * frames;
-        render_walk(&room, &camera, &poses, first, &*files, &interrupt, &bar)?;
+        render_walk(&painted, &camera, &poses, first, &*files, &interrupt, &bar)?;
         if interrupt.is_set() {
             bail!("stopped: {} is incomplete", output.display());
         }
@@ -106,7 +106,7 @@ impl Arguments {
 
 /// Renders on all cores; `first` is the index of the walk's first frame.
 fn render_walk(
-    room: &Room,
+    painted: &PaintedRoom,
     camera: &Camera,
     poses: &[Isometry3<f64>],
     first: usize,
@@ -122,7 +122,7 @@ fn render_walk(
             let Some(pose) = poses.get(index) else {
                 break;
             };
-            render(room, camera, pose, &mut image);
+            render(painted, camera, pose, &mut image);
             if let Err(error) = files.write(first + index, &image, pose) {
                 // The others have nothing left to do.
                 next.store(poses.len(), Ordering::Relaxed);
