@@ -51,14 +51,7 @@ impl Refusal {
 pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, String), Refusal> {
     let (header, image) = match arrival.message {
         CameraMessage::Raw(raw) => {
-            let image = decode_raw(&RawImage {
-                encoding: &raw.encoding,
-                width: raw.width,
-                height: raw.height,
-                step: raw.step,
-                is_bigendian: raw.is_bigendian != 0,
-                data: &raw.data,
-            })?;
+            let image = decode_raw(&raw_image(&raw))?;
             (raw.header, image)
         }
         CameraMessage::Compressed(compressed) => {
@@ -71,6 +64,18 @@ pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, Strin
         Frame { stamp, image },
         frame_name(&header.frame_id, &parameters.camera_frame),
     ))
+}
+
+/// What the camera room reads of an image.
+pub fn raw_image(image: &Image) -> RawImage<'_> {
+    RawImage {
+        encoding: &image.encoding,
+        width: image.width,
+        height: image.height,
+        step: image.step,
+        is_bigendian: image.is_bigendian != 0,
+        data: &image.data,
+    }
 }
 
 /// What the camera room reads of a calibration. A matrix of another length than the message's counts as zeros.

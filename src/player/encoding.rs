@@ -85,22 +85,15 @@ pub fn depth_image(stamp: Stamp, frame: &str, (width, height): (u32, u32), depth
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::camera::{RawImage, decode_raw};
+    use crate::camera::decode_raw;
+    use crate::node::input::raw_image;
 
     #[test]
     fn every_encoding_is_read_back_by_the_decoder() {
         let rgb: Vec<u8> = (0..5 * 3 * 3).map(|i| (i * 5) as u8).collect();
         for &encoding in SentEncoding::value_variants() {
             let message = image(Stamp(7), "camera", (5, 3), &rgb, encoding);
-            let decoded = decode_raw(&RawImage {
-                encoding: &message.encoding,
-                width: message.width,
-                height: message.height,
-                step: message.step,
-                is_bigendian: message.is_bigendian != 0,
-                data: &message.data,
-            })
-            .unwrap();
+            let decoded = decode_raw(&raw_image(&message)).unwrap();
             if encoding == SentEncoding::Mono8 {
                 let greys = rgb.as_chunks::<3>().0.iter().map(luma);
                 assert!(
