@@ -8,6 +8,7 @@ use lingbot_map::camera::NetworkSize;
 use lingbot_map::network::checkpoint::Checkpoint;
 use lingbot_map::network::config::NetworkConfig;
 use lingbot_map::network::export::{ExportOptions, export};
+use lingbot_map::stream::StreamConfig;
 use ndarray::{ArrayD, IxDyn};
 use ndarray_npy::NpzReader;
 
@@ -17,6 +18,15 @@ pub fn golden() -> PathBuf {
 
 pub fn golden_config() -> NetworkConfig {
     NetworkConfig::from_file(&golden().join("config.json")).unwrap()
+}
+
+/// Three scale frames and a window of four, every frame a keyframe.
+pub fn small_stream() -> StreamConfig {
+    StreamConfig {
+        num_scale_frames: 3,
+        kv_cache_sliding_window: 4,
+        ..StreamConfig::default()
+    }
 }
 
 /// Exports the tiny network for one image size into a folder that lives as long as the result.

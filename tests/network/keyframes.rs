@@ -1,6 +1,6 @@
 //! Which frames are stored, and that a frame stored afterwards is as good as one stored at once.
 
-use crate::common::{Reference, export_golden, frames, golden, largest_error};
+use crate::common::{Reference, export_golden, frames, golden, largest_error, small_stream};
 use lingbot_map::camera::NetworkSize;
 use lingbot_map::geometry::{CameraView, decode_pose, mean_flow};
 use lingbot_map::network::grid::PatchGrid;
@@ -72,20 +72,6 @@ fn runner(model: &std::path::Path, config: &StreamConfig) -> StepRunner {
     .unwrap()
 }
 
-const CONFIG: StreamConfig = StreamConfig {
-    num_scale_frames: 3,
-    kv_cache_sliding_window: 4,
-    kv_cache_scale_frames: None,
-    kv_cache_cross_frame_special: true,
-    kv_cache_include_scale_frames: true,
-    keyframe_interval: KeyframeInterval::Every(1),
-    flow_threshold: None,
-    max_non_keyframe_gap: None,
-    history_frames: None,
-    memory_budget: None,
-    memory_fit: false,
-};
-
 #[test]
 fn a_promoted_frame_is_a_keyframe_for_all_that_follow() {
     let model = export_golden(42, 84);
@@ -95,7 +81,10 @@ fn a_promoted_frame_is_a_keyframe_for_all_that_follow() {
         .iter()
         .flat_map(|image| image.to_vec())
         .collect();
-    let (mut promoted, mut stored) = (runner(model.path(), &CONFIG), runner(model.path(), &CONFIG));
+    let (mut promoted, mut stored) = (
+        runner(model.path(), &small_stream()),
+        runner(model.path(), &small_stream()),
+    );
     assert!(!promoted.promote(), "nothing has run");
     for runner in [&mut promoted, &mut stored] {
         runner.scale_call(&scale, 3, Vec::new()).unwrap();
@@ -174,7 +163,7 @@ fn frames_are_stored_as_their_own_flow_says() {
     let predictions = predict(StreamConfig {
         flow_threshold: Some(threshold),
         max_non_keyframe_gap: Some(5),
-        ..CONFIG
+        ..small_stream()
     });
     let (mut reference, mut since) = (2, 1);
     let mut by_flow = 0;
@@ -202,12 +191,12 @@ fn frames_that_are_not_stored_leave_no_trace() {
     let config = StreamConfig {
         flow_threshold: Some(1e9),
         max_non_keyframe_gap: Some(4),
-        ..CONFIG
+        ..small_stream()
     };
     let by_gap = predict(config);
     let by_interval = predict(StreamConfig {
         keyframe_interval: KeyframeInterval::Every(4),
-        ..CONFIG
+        ..small_stream()
     });
     for (a, b) in by_gap.iter().zip(&by_interval) {
         assert_eq!(a.frame_type, b.frame_type);

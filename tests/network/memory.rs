@@ -1,25 +1,11 @@
 //! What a stream allocates is what was planned.
 
-use crate::common::{export_golden, frames, golden, golden_config};
+use crate::common::{export_golden, frames, golden, golden_config, small_stream};
 use lingbot_map::network::export::{ExportOptions, weight_bytes};
 use lingbot_map::network::manifest::{Manifest, WEIGHTS};
 use lingbot_map::runtime::RuntimeOptions;
 use lingbot_map::stream::{
     GctStream, KeyframeInterval, MemoryBudget, MemoryPlan, MemoryRequest, StreamConfig, StreamError,
-};
-
-const STREAM: StreamConfig = StreamConfig {
-    num_scale_frames: 3,
-    kv_cache_scale_frames: None,
-    kv_cache_sliding_window: 4,
-    kv_cache_cross_frame_special: true,
-    kv_cache_include_scale_frames: true,
-    keyframe_interval: KeyframeInterval::Every(1),
-    flow_threshold: None,
-    max_non_keyframe_gap: None,
-    history_frames: None,
-    memory_budget: None,
-    memory_fit: false,
 };
 
 fn plan(manifest: &Manifest, stream: &StreamConfig, frames: usize) -> MemoryPlan {
@@ -60,23 +46,23 @@ fn caches_are_as_large_as_planned_under_every_policy() {
     let manifest = Manifest::read(model.path()).unwrap();
     let images = frames(&golden().join("frames_A"), 14);
     let policies = [
-        STREAM,
+        small_stream(),
         StreamConfig {
             keyframe_interval: KeyframeInterval::Every(3),
-            ..STREAM
+            ..small_stream()
         },
         StreamConfig {
             kv_cache_scale_frames: Some(5),
             history_frames: Some(20),
-            ..STREAM
+            ..small_stream()
         },
         StreamConfig {
             keyframe_interval: KeyframeInterval::Auto,
-            ..STREAM
+            ..small_stream()
         },
         StreamConfig {
             kv_cache_cross_frame_special: false,
-            ..STREAM
+            ..small_stream()
         },
     ];
     for config in policies {
@@ -105,7 +91,7 @@ fn a_budget_is_obeyed_or_refused_before_the_first_frame() {
         let config = StreamConfig {
             memory_budget: Some(MemoryBudget::Bytes(budget)),
             memory_fit,
-            ..STREAM
+            ..small_stream()
         };
         GctStream::open(model.path(), &RuntimeOptions::default(), config)
     };
@@ -113,7 +99,7 @@ fn a_budget_is_obeyed_or_refused_before_the_first_frame() {
         &manifest,
         &StreamConfig {
             history_frames: Some(16),
-            ..STREAM
+            ..small_stream()
         },
         1000,
     )
@@ -165,15 +151,18 @@ fn a_stream_forgets_whole_frames_or_scale_frames_where_it_is_told_to() {
         }
         valid
     };
-    assert_eq!(valid(STREAM)[6..9], [7 * 24, 7 * 24 + 6, 7 * 24 + 12]);
+    assert_eq!(
+        valid(small_stream())[6..9],
+        [7 * 24, 7 * 24 + 6, 7 * 24 + 12]
+    );
     let no_specials = StreamConfig {
         kv_cache_cross_frame_special: false,
-        ..STREAM
+        ..small_stream()
     };
     assert_eq!(valid(no_specials)[6..9], [7 * 24; 3]);
     let no_scale_frames = StreamConfig {
         kv_cache_include_scale_frames: false,
-        ..STREAM
+        ..small_stream()
     };
     assert_eq!(
         valid(no_scale_frames)[6..9],
