@@ -9,6 +9,12 @@ import tempfile
 from pathlib import Path
 
 
+def poses(run):
+    """Stamp and pose of every frame of a run, as text."""
+    lines = (run / "trajectory.tum").read_text().splitlines()
+    return [line.split(maxsplit=1) for line in lines if line[:1] not in ("", "#")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tool", required=True, help="the lingbot_map program")
@@ -38,12 +44,9 @@ def main():
             for image in sorted((walk / "rgb").iterdir())[middle:]:
                 (images / image.name).symlink_to(image)
             run(images, again)
-            first = [line for line in (whole / "trajectory.tum").read_text().splitlines() if line[:1] not in ("", "#")]
-            second = [line for line in (again / "trajectory.tum").read_text().splitlines() if line[:1] not in ("", "#")]
-            stamps = [line.split()[0] for line in second]
             (old := Path(folder) / "old").mkdir()
             (old / "groundtruth.tum").write_text("".join(
-                f"{stamp} {line.split(maxsplit=1)[1]}\n" for stamp, line in zip(stamps, first[middle:])))
+                f"{stamp} {pose}\n" for (stamp, _), (_, pose) in zip(poses(again), poses(whole)[middle:])))
             restart = json.loads(tool("evaluate", "--trajectory", again / "trajectory.tum", "--truth", old, "--json"))
             rows.append((depth["abs_rel"], depth["delta_1_25"], path["ate_rmse_none"], path["ate_rmse_se3"],
                          math.degrees(path["rotation_median_none"]), figures["surface"]["median"],

@@ -28,6 +28,11 @@ def config(channels=128, encoder_depth=3, depth=4, camera_depth=4, height=84, wi
     )
 
 
+def fields_of_view(height, width):
+    """Of the training's camera, vertical and horizontal, radians."""
+    return 2 * math.atan(math.tan(math.radians(37.5)) * height / width), math.radians(75)
+
+
 class Attention(nn.Module):
     def __init__(self, dim, heads, qk_norm):
         super().__init__()
@@ -193,8 +198,8 @@ class CameraHead(nn.Module):
         self.poseLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(dim, 3 * dim))
         self.pose_branch = Mlp(dim, dim // 2, 9)
         with torch.no_grad():
-            vertical = 2 * math.atan(math.tan(math.radians(37.5)) * c["demo"]["input_h"] / c["demo"]["input_w"])
-            plausible = torch.tensor([0, 0, 0, 0, 0, 0, 1, vertical, math.radians(75)])
+            fields = fields_of_view(c["demo"]["input_h"], c["demo"]["input_w"])
+            plausible = torch.tensor([0, 0, 0, 0, 0, 0, 1, *fields])
             self.pose_branch.fc2.weight.mul_(0.1)
             self.pose_branch.fc2.bias.copy_(plausible / self.iterations)
 

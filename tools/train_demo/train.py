@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import data
-from model import PATCH, SPECIAL, GCTStream, config
+from model import PATCH, SPECIAL, GCTStream, config, fields_of_view
 
 DEPTH_SHARE = 3  # one frame in so many is asked for its depth
 ITERATION_WEIGHTS = (0.15, 0.25, 0.5, 1.0)
@@ -78,7 +78,7 @@ def losses(network, helpers, batch, depth_of, field_of_view):
     slope = error.diff(dim=-1).abs().mean() + error.diff(dim=-2).abs().mean()
     loss["depth"] = 2 * ((confidence * error.abs() - 0.1 * confidence.log()).mean() + slope)
     with torch.no_grad():
-        streamed = slice(network_scale_frames, None)
+        streamed = slice(data.SCALE_FRAMES, None)
         a, b = F.normalize(answers[-1][:, streamed, 3:7], dim=-1), pose[:, streamed, 3:7]
         angle = 2 * torch.acos((a * b).sum(-1).abs().clamp(max=1))
         figures = dict(
@@ -90,9 +90,6 @@ def losses(network, helpers, batch, depth_of, field_of_view):
             patch_metres=(patches[3] - known_patches[3])[:, streamed].norm(dim=-1).median(),
             abs_rel=(error.exp() - 1).abs().mean())
     return loss, figures
-
-
-network_scale_frames = data.SCALE_FRAMES
 
 
 def learning_rate(step, steps, decay):
@@ -131,8 +128,7 @@ def main():
     network, helpers = GCTStream(c).to(device), Helpers(c["embed_dim"]).to(device)
     average = {k: v.detach().clone() for k, v in network.state_dict().items()}
     optimizers = optimisers(network, helpers, arguments.rate)
-    field_of_view = torch.tensor(
-        [2 * math.atan(math.tan(math.radians(37.5)) * height / width), math.radians(75)], device=device)
+    field_of_view = torch.tensor(fields_of_view(height, width), device=device)
     print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters, {len(views.rgb)} views, {device}")
 
     step = 0
