@@ -12,6 +12,7 @@ pub mod node;
 #[cfg(feature = "ros")]
 pub mod player;
 pub mod plot;
+mod process;
 pub mod runtime;
 pub mod stream;
 pub mod world;

@@ -17,6 +17,7 @@ use crate::network::checkpoint::RandomWeights;
 use crate::network::config::NetworkConfig;
 use crate::network::export::{ExportOptions, export};
 use crate::plot::{BLUE, Chart, ORANGE, Series, Style, draw};
+use crate::process;
 use crate::runtime::{Provider, RuntimeOptions};
 use crate::stream::{OnCollapse, StreamConfig, StreamError, WindowedStream};
 
@@ -246,18 +247,11 @@ impl Benchmark<'_> {
 
     fn measured(&self, start: Instant) -> Measured {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let peak = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let kilobytes =
-                line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-            kilobytes.map_or(f64::NAN, |kilobytes| gib(kilobytes * 1024))
-        };
         let cache = self.stream.token_cache().bytes + self.stream.camera_cache().bytes;
         Measured {
             seconds: start.elapsed().as_secs_f64(),
-            allocated: peak("VmHWM:"),
-            reserved: peak("VmPeak:"),
+            allocated: process::memory("VmHWM").map_or(f64::NAN, gib),
+            reserved: process::memory("VmPeak").map_or(f64::NAN, gib),
             cache: gib(cache as u64),
         }
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::process;
+
 /// Contents of `timings.json`.
 #[derive(Debug, Serialize)]
 pub struct Timings {
@@ -73,12 +75,7 @@ impl Summary {
 
 /// The most memory that this process has held, where the system says so.
 pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    kilobytes.checked_mul(1024)
+    process::memory("VmHWM")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::input::Refusal;
-use crate::mapper::MapperStatus;
+use crate::{mapper::MapperStatus, process};
 
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -70,13 +70,7 @@ impl Health {
 
 /// Resident memory of this process now and at its peak, in bytes.
 pub fn memory() -> Option<(u64, u64)> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kibibytes * 1024)
-    };
-    Some((field("VmRSS:")?, field("VmHWM:")?))
+    Some((process::memory("VmRSS")?, process::memory("VmHWM")?))
 }
 
 #[cfg(test)]
