@@ -127,6 +127,7 @@ fn cloud(c: &mut Criterion) {
         depth: depth.view(),
         confidence: confidence.view(),
         image: &image,
+        kept: None,
         world_from_camera: &pose,
         intrinsics: &intrinsics,
     };

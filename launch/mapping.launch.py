@@ -15,6 +15,7 @@ DDS_PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 NODE_PARAMETERS = {
     'image_topic': 'Topic of the camera images.',
     'image_transport': 'raw or compressed.',
+    'camera_info_topic': 'Topic of the calibration; without it camera_info beside the images.',
     'model': 'Exported model folder or checkpoint file.',
     'provider': 'auto, cpu, cuda or tensorrt.',
     'output_dir': 'Folder for saved maps.',

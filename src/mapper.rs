@@ -3,12 +3,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use image::RgbImage;
 use nalgebra::Isometry3;
+use ndarray::Array2;
 
-use crate::camera::{Fit, Fitter, Frame, ImageError, Stamp};
+use crate::camera::{
+    CameraInfo, Frame, ImageError, PrepareConfig, PrepareError, PreparedImage, Preparer,
+    Rectification, Rectifier, Stamp,
+};
 use crate::geometry::{Intrinsics, decode_pose};
 use crate::map::{
     FrameView, MapError, MapPoint, PointFilter, PreviewSize, Trajectory, VoxelMap, VoxelMapConfig,
@@ -25,11 +31,17 @@ use crate::stream::{
 pub enum MapperError {
     /// The frame was refused; the map and the stream are as they were.
     #[error(transparent)]
-    Image(#[from] ImageError),
+    Image(#[from] PrepareError),
     #[error(transparent)]
     Stream(#[from] StreamError),
     #[error(transparent)]
     Map(#[from] MapError),
+}
+
+impl From<ImageError> for MapperError {
+    fn from(error: ImageError) -> Self {
+        Self::Image(error.into())
+    }
 }
 
 impl MapperError {
@@ -52,10 +64,35 @@ pub struct MapperConfig {
     pub windows: Option<WindowConfig>,
     /// What happens when the network has lost its way.
     pub on_collapse: OnCollapse,
-    /// What is done with frames that do not have the network's size.
-    pub fit: Fit,
+    /// How frames come to the network's size.
+    pub prepare: PrepareConfig,
+    pub intrinsics: IntrinsicsSource,
     pub filter: PointFilter,
     pub voxel: VoxelMapConfig,
+}
+
+/// Whose focal lengths turn depth into points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntrinsicsSource {
+    /// Those that the network sees in each frame.
+    #[default]
+    Predicted,
+    /// The camera's own, where it is calibrated.
+    Calibrated,
+}
+
+impl FromStr for IntrinsicsSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "predicted" => Ok(Self::Predicted),
+            "calibrated" => Ok(Self::Calibrated),
+            _ => Err(format!(
+                "unknown intrinsics {text:?}: predicted or calibrated"
+            )),
+        }
+    }
 }
 
 impl MapperConfig {
@@ -65,7 +102,8 @@ impl MapperConfig {
             stream: StreamConfig::of_model(&manifest.network),
             windows: None,
             on_collapse: OnCollapse::default(),
-            fit: Fit::default(),
+            prepare: PrepareConfig::default(),
+            intrinsics: IntrinsicsSource::default(),
             filter: PointFilter::default(),
             voxel: VoxelMapConfig::default(),
         }
@@ -81,7 +119,15 @@ pub struct MapUpdate {
     /// Pose of the camera's optical frame; the world is the one the network predicts in, near the first camera.
     pub world_from_camera: Isometry3<f64>,
     /// At the network's resolution, as predicted.
+    pub predicted: Intrinsics,
+    /// The same of a calibrated camera.
+    pub calibrated: Option<Intrinsics>,
+    /// Those that the points were made with.
     pub intrinsics: Intrinsics,
+    /// What the network saw.
+    pub image: RgbImage,
+    /// Pixels `[row, column]` of it that may become points.
+    pub kept: Arc<Array2<bool>>,
     /// The frame's own points that passed the filter, in the world.
     pub points: Vec<MapPoint>,
 }
@@ -133,13 +179,14 @@ pub struct SavedMap {
 /// Frames that are in the stream but not yet predicted.
 struct Pending {
     stamp: Stamp,
-    image: RgbImage,
+    prepared: PreparedImage,
 }
 
 /// Turns frames into a map.
 pub struct Mapper {
     stream: WindowedStream,
-    fitter: Fitter,
+    preparer: Preparer,
+    intrinsics: IntrinsicsSource,
     filter: PointFilter,
     map: VoxelMap,
     trajectory: Trajectory,
@@ -165,7 +212,8 @@ impl Mapper {
             config.on_collapse,
         )?;
         Ok(Self {
-            fitter: Fitter::new(stream.manifest().size, config.fit),
+            preparer: Preparer::new(stream.manifest().size, config.prepare),
+            intrinsics: config.intrinsics,
             stream,
             filter: config.filter,
             map: VoxelMap::new(config.voxel),
@@ -206,6 +254,28 @@ impl Mapper {
         self.map.clear();
         self.trajectory.clear();
         self.pending.clear();
+    }
+
+    /// Takes the camera's calibration for the frames to come. A first one that has them rectified starts anew: the
+    /// frames before it showed another picture. Returns whether the calibration is another than before.
+    pub fn set_camera_info(&mut self, info: CameraInfo) -> bool {
+        let had = matches!(self.preparer.rectifier().calibration(), Ok(Some(_)));
+        let changed = self.preparer.set_info(info);
+        let rectifies = self.preparer.rectifier().decision() == Some(Rectification::Needed);
+        if changed && !had && rectifies && self.status().state != MapperState::Waiting {
+            self.reset();
+        }
+        changed
+    }
+
+    /// What is known of the camera.
+    pub fn rectifier(&self) -> &Rectifier {
+        self.preparer.rectifier()
+    }
+
+    /// For the frames to come; what is in the map stays.
+    pub fn set_filter(&mut self, filter: PointFilter) {
+        self.filter = filter;
     }
 
     /// The model that runs.
@@ -266,11 +336,11 @@ impl Mapper {
     }
 
     fn try_push(&mut self, frame: Frame) -> Result<Vec<MapUpdate>, MapperError> {
-        let (image, _) = self.fitter.fit(&frame.image)?;
-        let result = self.stream.push(&image);
+        let prepared = self.preparer.prepare(frame.image)?;
+        let result = self.stream.push(&prepared.image);
         self.pending.push_back(Pending {
             stamp: frame.stamp,
-            image,
+            prepared,
         });
         self.absorb(result)
     }
@@ -307,13 +377,18 @@ impl Mapper {
 
     /// `None` for a prediction that is no pose.
     fn integrate(&mut self, prediction: Prediction) -> Option<MapUpdate> {
-        let Pending { stamp, image } = self.pending.pop_front()?;
+        let Pending { stamp, prepared } = self.pending.pop_front()?;
         if let Some(symptom) = prediction.symptom {
             log::debug!("frame {} is not mapped: {symptom:?}", prediction.index);
             *self.rejected.entry("collapse").or_default() += 1;
             return None;
         }
-        let (world_from_camera, intrinsics) =
+        let PreparedImage {
+            image,
+            kept,
+            calibrated,
+        } = prepared;
+        let (world_from_camera, predicted) =
             match decode_pose(&prediction.pose_enc, self.stream.manifest().size) {
                 Ok(decoded) => decoded,
                 Err(error) => {
@@ -322,11 +397,18 @@ impl Mapper {
                     return None;
                 }
             };
+        let intrinsics = match (self.intrinsics, &calibrated) {
+            (IntrinsicsSource::Calibrated, Some(calibrated)) => {
+                predicted.with_focal_lengths_of(calibrated)
+            }
+            _ => predicted,
+        };
         let mut points = Vec::new();
         let view = FrameView {
             depth: prediction.depth.view(),
             confidence: prediction.depth_conf.view(),
             image: &image,
+            kept: Some(kept.view()),
             world_from_camera: &world_from_camera,
             intrinsics: &intrinsics,
         };
@@ -338,7 +420,11 @@ impl Mapper {
             stamp,
             prediction,
             world_from_camera,
+            predicted,
+            calibrated,
             intrinsics,
+            image,
+            kept,
             points,
         })
     }

@@ -54,6 +54,7 @@ fn add_frame(
         depth,
         confidence,
         image,
+        kept: None,
         world_from_camera,
         intrinsics,
     };

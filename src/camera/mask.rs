@@ -16,7 +16,6 @@ use super::{ImageError, decode_compressed};
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
     image: Option<RgbImage>,
-    latest: Option<(Placement, Array2<bool>)>,
 }
 
 /// How a picture came to the network's size.
@@ -36,10 +35,7 @@ pub struct Placement {
 impl Mask {
     /// Keeps the pixels that are not black in any channel.
     pub fn new(image: RgbImage) -> Self {
-        Self {
-            image: Some(image),
-            latest: None,
-        }
+        Self { image: Some(image) }
     }
 
     /// Reads the mask from a PNG or JPEG file; the latter smears its edges.
@@ -61,24 +57,16 @@ impl Mask {
     /// The pixels `[row, column]` of the network's picture that may become points: those that show a part of the
     /// camera's picture which the mask keeps. Borders that the fit filled up, and what the camera did not see of a
     /// rectified picture, are left out without a mask too.
-    ///
-    /// Made anew only when the placement changes.
-    pub fn on_network(&mut self, placement: &Placement) -> &Array2<bool> {
-        let is_latest = |(latest, _): &(Placement, _)| latest == placement;
-        let latest = self.latest.take().filter(is_latest);
-        let (_, kept) = self.latest.insert(latest.unwrap_or_else(|| {
-            let shape = (
-                placement.size.height as usize,
-                placement.size.width as usize,
-            );
-            let kept = Array2::from_shape_fn(shape, |(row, column)| {
-                placement
-                    .source_of(column as f64, row as f64)
-                    .is_some_and(|at| keeps(self.image.as_ref(), at))
-            });
-            (placement.clone(), kept)
-        }));
-        kept
+    pub fn on_network(&self, placement: &Placement) -> Array2<bool> {
+        let shape = (
+            placement.size.height as usize,
+            placement.size.width as usize,
+        );
+        Array2::from_shape_fn(shape, |(row, column)| {
+            placement
+                .source_of(column as f64, row as f64)
+                .is_some_and(|at| keeps(self.image.as_ref(), at))
+        })
     }
 }
 
@@ -160,7 +148,7 @@ mod tests {
     fn a_mask_of_any_size_covers_the_whole_picture() {
         let placement = placement((640, 480), Fit::Crop, Crop::default());
         for (width, height) in [(640, 480), (2, 1), (1280, 77)] {
-            let mut mask = right_half(width, height);
+            let mask = right_half(width, height);
             let kept = mask.on_network(&placement);
             assert_eq!(kept.dim(), (42, 56));
             for ((row, column), &kept) in kept.indexed_iter() {
@@ -171,7 +159,7 @@ mod tests {
 
     #[test]
     fn borders_of_the_fit_and_cropped_parts_are_left_out() {
-        let everything = |placement| Mask::default().on_network(&placement).clone();
+        let everything = |placement| Mask::default().on_network(&placement);
         let covered = everything(placement((640, 480), Fit::Crop, Crop::default()));
         assert!(covered.iter().all(|&kept| kept));
         // 112x42 becomes 56x21 between 10 white rows and 11.
@@ -205,14 +193,14 @@ mod tests {
             rectified: Some(camera.clone()),
             ..straight.clone()
         };
-        let mut mask = Mask::new(RgbImage::from_fn(64, 48, |x, _| {
+        let mask = Mask::new(RgbImage::from_fn(64, 48, |x, _| {
             Rgb([if x < 8 { 0 } else { 255 }; 3])
         }));
         // Column 7 of 56 shows x = 7.93 of the rectified picture, and the lens moves that outwards.
         assert!(mask.on_network(&straight)[[21, 7]]);
         assert!(!mask.on_network(&bent)[[21, 7]]);
         assert!(!Mask::default().on_network(&bent)[[0, 0]], "not seen");
-        assert!(mask.on_network(&straight)[[21, 7]], "made anew");
+        assert!(mask.on_network(&straight)[[21, 7]]);
     }
 
     #[test]
@@ -225,7 +213,7 @@ mod tests {
             .unwrap()
             .save_with_format(&path, image::ImageFormat::Png)
             .unwrap();
-        let mut mask = Mask::open(&path).unwrap();
+        let mask = Mask::open(&path).unwrap();
         let placement = placement((640, 480), Fit::Crop, Crop::default());
         assert!(!mask.on_network(&placement)[[20, 27]]);
         assert!(mask.on_network(&placement)[[20, 28]]);
@@ -247,7 +235,7 @@ mod tests {
             });
             let fit = [Fit::Crop, Fit::Pad, Fit::Reference][which];
             let placement = placement((width, height), fit, Crop::default());
-            let kept = Mask::new(image.clone()).on_network(&placement).clone();
+            let kept = Mask::new(image.clone()).on_network(&placement);
             for ((row, column), &kept) in kept.indexed_iter() {
                 let (x, y) = placement.transform.source_of(column as f64, row as f64);
                 let near_edge = |v: f64| ((v + 0.5) - (v + 0.5).round()).abs() < 1e-6;

@@ -66,6 +66,12 @@ impl Rectifier {
         self.calibration.as_ref().map(Option::as_ref)
     }
 
+    /// What is done with the camera's images; `None` without a usable calibration.
+    pub fn decision(&self) -> Option<Rectification> {
+        let model = self.calibration.as_ref().ok()?.as_ref()?;
+        Some(self.policy.decide(&self.image_topic, model))
+    }
+
     /// How much of a rectified image the camera saw, 0 to 1; `None` unless the last image was rectified.
     pub fn valid_fraction(&self) -> Option<f64> {
         let (_, undistortion) = self.latest.as_ref()?.outcome.as_ref().ok()?;

@@ -143,7 +143,7 @@ impl Arguments {
         self.stream.apply(&mut config.stream, images);
         config.windows = self.stream.windows(images)?;
         config.on_collapse = self.stream.on_collapse();
-        config.fit = self.fit;
+        config.prepare.fit = self.fit;
         config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
         Ok(config)
     }

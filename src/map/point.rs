@@ -23,6 +23,8 @@ pub struct FrameView<'a> {
     pub depth: ArrayView2<'a, f32>,
     pub confidence: ArrayView2<'a, f32>,
     pub image: &'a RgbImage,
+    /// Pixels that may become points; absent: all.
+    pub kept: Option<ArrayView2<'a, bool>>,
     pub world_from_camera: &'a Isometry3<f64>,
     pub intrinsics: &'a Intrinsics,
 }
@@ -59,10 +61,10 @@ pub fn points_of_frame(view: &FrameView, filter: &PointFilter, out: &mut Vec<Map
         let of_row = rotation.column(1) * ((v as f64 - k.cy) / k.fy) + rotation.column(2);
         let of_row = of_row.cast::<f32>();
         let pixels = depths.iter().zip(confidences).zip(pixels).zip(&of_column);
-        for (((&depth, &confidence), pixel), of_column) in pixels {
+        for (u, (((&depth, &confidence), pixel), of_column)) in pixels.enumerate() {
             // False for NaN as well.
-            let kept = confidence >= filter.conf_threshold && confidence.is_finite() && depth > 0.0;
-            if !kept {
+            let sure = confidence >= filter.conf_threshold && confidence.is_finite() && depth > 0.0;
+            if !sure || !is_kept(view.kept, v, u) {
                 continue;
             }
             let position = (of_column + of_row) * depth + origin;
@@ -75,6 +77,11 @@ pub fn points_of_frame(view: &FrameView, filter: &PointFilter, out: &mut Vec<Map
             }
         }
     }
+}
+
+/// What a mask does not cover is left out.
+fn is_kept(kept: Option<ArrayView2<bool>>, row: usize, column: usize) -> bool {
+    kept.is_none_or(|kept| kept.get([row, column]).is_some_and(|kept| *kept))
 }
 
 #[cfg(test)]
@@ -107,6 +114,7 @@ mod tests {
             depth: depth.view(),
             confidence: confidence.view(),
             image: &picture(),
+            kept: None,
             world_from_camera: pose,
             intrinsics: &K,
         };
@@ -166,6 +174,26 @@ mod tests {
     }
 
     #[test]
+    fn masked_pixels_are_left_out_and_so_is_what_the_mask_does_not_cover() {
+        let ones = Array2::from_elem((4, 6), 1.0);
+        let sure = Array2::from_elem((4, 6), 2.0);
+        let kept = Array2::from_shape_fn((3, 6), |(_, column)| column > 1);
+        let picture = picture();
+        let mut out = vec![];
+        let view = FrameView {
+            depth: ones.view(),
+            confidence: sure.view(),
+            image: &picture,
+            kept: Some(kept.view()),
+            world_from_camera: &Isometry3::identity(),
+            intrinsics: &K,
+        };
+        points_of_frame(&view, &PointFilter::default(), &mut out);
+        assert_eq!(out.len(), 12);
+        assert!(out.iter().all(|p| p.color[0] > 1 && p.color[1] < 3));
+    }
+
+    #[test]
     fn what_was_in_the_buffer_goes() {
         let none = Array2::zeros((0, 0));
         let mut out = vec![MapPoint {
@@ -177,6 +205,7 @@ mod tests {
             depth: none.view(),
             confidence: none.view(),
             image: &picture(),
+            kept: None,
             world_from_camera: &Isometry3::identity(),
             intrinsics: &K,
         };

@@ -10,6 +10,7 @@ use r2r::{
 use super::{
     health::{Snapshot, memory},
     logging::without_nul,
+    parameters::Parameters,
 };
 use crate::{
     camera::Stamp,
@@ -30,6 +31,7 @@ pub struct Context<'a> {
     /// Full name of the node.
     pub node: &'a str,
     pub image_topic: &'a str,
+    pub parameters: &'a Parameters,
     pub started: Instant,
     /// Frames overtaken by newer ones.
     pub dropped: u64,
@@ -65,16 +67,8 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
     let Some(mapper) = &state.mapper else {
         return (OK, "loading the model".into());
     };
-    let silent = state.last_arrival.unwrap_or(context.started).elapsed();
-    if silent > SILENCE {
-        let seconds = silent.as_secs();
-        return (
-            WARN,
-            format!(
-                "no images on {} for {seconds} s: is the camera running?",
-                context.image_topic
-            ),
-        );
+    if let Some(text) = silence(state, context) {
+        return (WARN, text);
     }
     let refused = state.refused.iter().max_by_key(|(_, count)| **count);
     match (mapper.state, refused) {
@@ -87,8 +81,42 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
             "frames are mapped, but no point passes: lower conf_threshold, or check the model with lingbot_map info"
                 .into(),
         ),
-        _ => (OK, state_name(mapper)),
+        _ => match field_of_view_warning(state, context.parameters) {
+            Some(text) => (WARN, text),
+            None => (OK, state_name(mapper)),
+        },
     }
+}
+
+/// Says so when no image has come for long, and why, as far as that is known.
+pub fn silence(state: &Snapshot, context: &Context) -> Option<String> {
+    let silent = state.last_arrival.unwrap_or(context.started).elapsed();
+    if silent <= SILENCE {
+        return None;
+    }
+    let advice = match (&state.publishers.mismatch, state.publishers.seen) {
+        (Some(mismatch), _) => mismatch,
+        (None, 0) => "is the camera running, and is image_topic its topic?",
+        (None, _) => "is the camera sending, and do large messages get through?",
+    };
+    Some(format!(
+        "no images on {} for {} s (QoS {}, depth {}; publishers seen: {}): {advice}",
+        context.image_topic,
+        silent.as_secs(),
+        context.parameters.qos_reliability,
+        context.parameters.qos_depth,
+        state.publishers.seen
+    ))
+}
+
+pub fn field_of_view_warning(state: &Snapshot, parameters: &Parameters) -> Option<String> {
+    let seen = state.field_of_view?;
+    (seen.difference() > parameters.field_of_view_warning).then(|| {
+        format!(
+            "the network sees a field of view of {:.0} degrees, the calibration says {:.0}: check camera_info, or set intrinsics to predicted",
+            seen.predicted, seen.calibrated
+        )
+    })
 }
 
 fn state_name(mapper: &MapperStatus) -> String {
@@ -117,6 +145,18 @@ fn values(state: &Snapshot, context: &Context) -> Vec<(String, String)> {
         add(&format!("refused: {reason}"), count.to_string());
     }
     add("new maps by clock jumps", state.clock_jumps.to_string());
+    add("new maps by gaps", state.new_maps_by_gap.to_string());
+    add("new maps by sizes", state.new_maps_by_size.to_string());
+    add("gaps", state.gaps.to_string());
+    add("image publishers", state.publishers.seen.to_string());
+    add("calibration", state.calibration.clone());
+    if let Some(seen) = &state.field_of_view {
+        add("field of view predicted", format!("{:.1}", seen.predicted));
+        add(
+            "field of view calibrated",
+            format!("{:.1}", seen.calibrated),
+        );
+    }
     if let Some(seconds) = state.seconds_per_frame() {
         add("seconds per frame", format!("{seconds:.3}"));
     }
@@ -155,12 +195,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::node::health::FieldOfView;
     use crate::{runtime::Provider, stream::CacheStatus};
 
     fn report_of(state: &Snapshot, started: Instant) -> DiagnosticStatus {
         let context = Context {
             node: "/front/lingbot_map",
             image_topic: "/image",
+            parameters: &Parameters::default(),
             started,
             dropped: 7,
         };
@@ -225,6 +267,26 @@ mod tests {
             "{}",
             status.message
         );
+        assert!(status.message.contains("publishers seen: 0"));
         assert_eq!(report_of(&state, Instant::now()).level, OK);
+    }
+
+    #[test]
+    fn a_field_of_view_that_differs_is_a_warning() {
+        let mut state = Snapshot {
+            mapper: Some(waiting()),
+            field_of_view: Some(FieldOfView {
+                predicted: 70.0,
+                calibrated: 75.0,
+            }),
+            ..Default::default()
+        };
+        assert_eq!(report_of(&state, Instant::now()).level, OK);
+        if let Some(seen) = &mut state.field_of_view {
+            seen.calibrated = 95.0;
+        }
+        let status = report_of(&state, Instant::now());
+        assert_eq!(status.level, WARN);
+        assert!(status.message.contains("70") && status.message.contains("95"));
     }
 }

@@ -18,6 +18,15 @@ pub struct Snapshot {
     pub refused: BTreeMap<&'static str, u64>,
     /// New maps begun because the camera's clock went back.
     pub clock_jumps: u64,
+    /// New maps begun after a gap, and because images came in another size.
+    pub new_maps_by_gap: u64,
+    pub new_maps_by_size: u64,
+    /// Longer times between two images than expected.
+    pub gaps: u64,
+    pub publishers: Publishers,
+    /// What is known of the camera's calibration, in words.
+    pub calibration: String,
+    pub field_of_view: Option<FieldOfView>,
     pub camera_frame: String,
     /// None until the model is loaded.
     pub mapper: Option<MapperStatus>,
@@ -33,8 +42,68 @@ impl Snapshot {
     }
 }
 
+/// Horizontal, in degrees, of the network's picture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FieldOfView {
+    /// Mean of the last frames.
+    pub predicted: f64,
+    pub calibrated: f64,
+}
+
+impl FieldOfView {
+    pub fn difference(&self) -> f64 {
+        (self.predicted - self.calibrated).abs()
+    }
+}
+
+/// Who sends images.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Publishers {
+    pub seen: usize,
+    /// Why none of their images can arrive, in words; absent where they can, and without any.
+    pub mismatch: Option<String>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publisher {
+    /// Of its node, in full.
+    pub node: String,
+    pub message_type: String,
+    pub is_best_effort: bool,
+}
+
+impl Publishers {
+    pub fn new(found: &[Publisher], expected_type: &str, asks_reliable: bool) -> Publishers {
+        let mismatch = |publisher: &Publisher| {
+            if publisher.message_type != expected_type {
+                return Some(format!(
+                    "{} sends {}, not {expected_type}: set image_topic or image_transport",
+                    publisher.node, publisher.message_type,
+                ));
+            }
+            (asks_reliable && publisher.is_best_effort).then(|| {
+                format!(
+                    "{} offers best effort, the node asks for reliable: set qos.reliability to best_effort",
+                    publisher.node
+                )
+            })
+        };
+        Publishers {
+            seen: found.len(),
+            // One that fits is enough.
+            mismatch: found.iter().map(mismatch).reduce(Option::and).flatten(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Health(Mutex<Snapshot>);
+
+/// Whether the n-th event of a kind is worth a line in the log: the first, the tenth, the hundredth ...
+pub fn is_told(count: u64) -> bool {
+    count > 0 && 10u64.pow(count.ilog10()) == count
+}
 
 impl Health {
     pub fn lock(&self) -> MutexGuard<'_, Snapshot> {
@@ -52,6 +121,29 @@ impl Health {
         let mut state = self.lock();
         state.received += 1;
         state.last_arrival = Some(Instant::now());
+    }
+
+    /// Counts a new map that a clock began which went back.
+    pub fn clock_jump(&self) {
+        let mut state = self.lock();
+        state.clock_jumps += 1;
+        if is_told(state.clock_jumps) {
+            log::warn!(
+                "the camera's clock went back: a new map begins ({} so far)",
+                state.clock_jumps
+            );
+        }
+    }
+
+    /// Notes who sends images; a mismatch is told when it comes up.
+    pub fn publishers(&self, publishers: Publishers) {
+        let mut state = self.lock();
+        if state.publishers.mismatch != publishers.mismatch
+            && let Some(mismatch) = &publishers.mismatch
+        {
+            log::warn!("no image can arrive: {mismatch}");
+        }
+        state.publishers = publishers;
     }
 
     /// Counts a refusal; the first of its kind is told in the log.
@@ -76,12 +168,19 @@ pub fn memory() -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::order::Disorder;
+
+    #[test]
+    fn events_are_told_at_powers_of_ten() {
+        let told: Vec<u64> = (0..=1000).filter(|count| is_told(*count)).collect();
+        assert_eq!(told, [1, 10, 100, 1000]);
+    }
 
     #[test]
     fn refusals_are_counted_by_reason() {
         let health = Health::default();
-        health.refuse(&Refusal::NotLater);
-        health.refuse(&Refusal::NotLater);
+        health.refuse(&Disorder::NotLater.into());
+        health.refuse(&Disorder::NotLater.into());
         health.refuse(&Refusal::UnsetStamp);
         let refused = health.snapshot().refused;
         assert_eq!(refused.get("stamp_not_later"), Some(&2));
@@ -97,6 +196,30 @@ mod tests {
         assert_eq!(state.seconds_per_frame(), None);
         state.frames_mapped = 4;
         assert_eq!(state.seconds_per_frame(), Some(1.5));
+    }
+
+    #[test]
+    fn a_publisher_that_cannot_be_heard_is_told_unless_another_can() {
+        let publisher = |message_type: &str, is_best_effort| Publisher {
+            node: "/camera".into(),
+            message_type: message_type.into(),
+            is_best_effort,
+        };
+        let image = "sensor_msgs/msg/Image";
+        let mismatch = |found: &[Publisher], asks_reliable| {
+            Publishers::new(found, image, asks_reliable).mismatch
+        };
+        let best_effort = publisher(image, true);
+        assert_eq!(mismatch(&[], true), None);
+        assert_eq!(mismatch(std::slice::from_ref(&best_effort), false), None);
+        let told = mismatch(std::slice::from_ref(&best_effort), true).unwrap();
+        assert!(told.contains("/camera offers best effort"), "{told}");
+        assert_eq!(
+            mismatch(&[best_effort, publisher(image, false)], true),
+            None
+        );
+        let told = mismatch(&[publisher("std_msgs/msg/String", false)], false).unwrap();
+        assert!(told.contains("std_msgs/msg/String"), "{told}");
     }
 
     #[test]

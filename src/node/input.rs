@@ -1,14 +1,17 @@
 //! From a camera message to a frame, or to the reason why not.
 
+use std::{collections::BTreeSet, sync::Arc};
+
+use image::RgbImage;
 use r2r::{
     sensor_msgs::msg::{self, CompressedImage, Image},
     std_msgs::msg::Header,
 };
 
-use super::{frames::frame_name, parameters::Parameters};
+use super::{order::Disorder, parameters::Parameters};
 use crate::camera::{
-    CameraInfo, Frame, ImageError, RawImage, RegionOfInterest, Stamp, decode_compressed_message,
-    decode_raw,
+    CameraInfo, Encoding, ImageError, RawDecoder, RawImage, RegionOfInterest, Stamp,
+    decode_compressed_message,
 };
 
 /// A message as it came, not yet decoded: only the newest is worth the work.
@@ -17,10 +20,23 @@ pub enum CameraMessage {
     Compressed(CompressedImage),
 }
 
-/// A message with the time of its arrival by the node's clock.
+impl CameraMessage {
+    pub fn header(&self) -> &Header {
+        match self {
+            Self::Raw(image) => &image.header,
+            Self::Compressed(image) => &image.header,
+        }
+    }
+}
+
+/// A message whose stamp is in order.
 pub struct Arrival {
     pub message: CameraMessage,
-    pub arrived: Stamp,
+    pub stamp: Stamp,
+    /// Grows where time jumped: a map holds images of one epoch.
+    pub epoch: u64,
+    /// The newest that had come by then.
+    pub calibration: Option<Arc<CameraInfo>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +45,14 @@ pub enum Refusal {
     Image(#[from] ImageError),
     #[error("the stamp is not set and unset_stamp is \"refuse\"")]
     UnsetStamp,
-    #[error("the stamp is not later than that of the frame before")]
-    NotLater,
+    #[error("{sec} s and {nanosec} ns are no time")]
+    InvalidStamp { sec: i32, nanosec: u32 },
+    #[error(transparent)]
+    Disorder(#[from] Disorder),
+    #[error("the image has another size than those before, and size_change is \"refuse\"")]
+    SizeChange,
+    #[error("there is no calibration yet and rectify is \"always\"")]
+    NoCalibration,
     #[error("it was not mapped: {0}")]
     Mapper(#[from] crate::mapper::MapperError),
 }
@@ -39,31 +61,67 @@ impl Refusal {
     /// A stable label of the kind of fault, for counting.
     pub fn reason(&self) -> &'static str {
         match self {
-            Refusal::Image(error) => error.reason(),
-            Refusal::UnsetStamp => "unset_stamp",
-            Refusal::NotLater => "stamp_not_later",
-            Refusal::Mapper(error) => error.reason(),
+            Self::Image(error) => error.reason(),
+            Self::UnsetStamp => "unset_stamp",
+            Self::InvalidStamp { .. } => "invalid_stamp",
+            Self::Disorder(disorder) => disorder.reason(),
+            Self::SizeChange => "size_change",
+            Self::NoCalibration => "no_calibration",
+            Self::Mapper(error) => error.reason(),
         }
     }
 }
 
-/// The frame of a message and the name of the frame that the camera gives itself.
-pub fn decode(arrival: Arrival, parameters: &Parameters) -> Result<(Frame, String), Refusal> {
-    let (header, image) = match arrival.message {
-        CameraMessage::Raw(raw) => {
-            let image = decode_raw(&raw_image(&raw))?;
-            (raw.header, image)
+/// Decodes messages. Keeps its buffers, and says once what it has to assume.
+#[derive(Default)]
+pub struct Decoder {
+    raw: RawDecoder,
+    assumed: BTreeSet<&'static str>,
+}
+
+impl Decoder {
+    pub fn decode(&mut self, message: &CameraMessage) -> Result<RgbImage, ImageError> {
+        match message {
+            CameraMessage::Raw(raw) => self.decode_raw(raw),
+            CameraMessage::Compressed(compressed) => {
+                decode_compressed_message(&compressed.format, &compressed.data)
+            }
         }
-        CameraMessage::Compressed(compressed) => {
-            let image = decode_compressed_message(&compressed.format, &compressed.data)?;
-            (compressed.header, image)
+    }
+
+    fn decode_raw(&mut self, raw: &Image) -> Result<RgbImage, ImageError> {
+        let mut image = RgbImage::default();
+        self.raw.decode(&raw_image(raw), &mut image)?;
+        let encoding = Encoding::named(&raw.encoding)?;
+        if let Some(assumed) = encoding.assumed
+            && self.assumed.insert(encoding.name)
+        {
+            log::warn!(
+                "images are encoded as {}, which does not say what their channels mean: read as {assumed}",
+                encoding.name
+            );
         }
-    };
-    let stamp = stamp_of(&header, arrival.arrived, parameters)?;
-    Ok((
-        Frame { stamp, image },
-        frame_name(&header.frame_id, &parameters.camera_frame),
-    ))
+        Ok(image)
+    }
+}
+
+/// The stamp of a message, or the time of its arrival where it has none.
+pub fn stamp_of(
+    header: &Header,
+    arrived: Stamp,
+    parameters: &Parameters,
+) -> Result<Stamp, Refusal> {
+    let (sec, nanosec) = (header.stamp.sec, header.stamp.nanosec);
+    if sec < 0 || nanosec >= 1_000_000_000 {
+        return Err(Refusal::InvalidStamp { sec, nanosec });
+    }
+    match Stamp::from_ros(sec, nanosec) {
+        Stamp(0) if parameters.unset_stamp == "refuse" => Err(Refusal::UnsetStamp),
+        // The clock itself may stand at zero (simulated time before the first /clock): no frame at time zero.
+        Stamp(0) if arrived == Stamp(0) => Err(Refusal::UnsetStamp),
+        Stamp(0) => Ok(arrived),
+        stamp => Ok(stamp),
+    }
 }
 
 /// What the camera room reads of an image.
@@ -79,10 +137,6 @@ pub fn raw_image(image: &Image) -> RawImage<'_> {
 }
 
 /// What the camera room reads of a calibration. A matrix of another length than the message's counts as zeros.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the node does not listen to it yet")
-)]
 pub fn calibration_of(info: msg::CameraInfo) -> CameraInfo {
     fn matrix<const N: usize>(values: &[f64]) -> [f64; N] {
         values.try_into().unwrap_or([0.0; N])
@@ -106,85 +160,76 @@ pub fn calibration_of(info: msg::CameraInfo) -> CameraInfo {
     }
 }
 
-fn stamp_of(header: &Header, arrived: Stamp, parameters: &Parameters) -> Result<Stamp, Refusal> {
-    let stamp = Stamp::from_ros(header.stamp.sec, header.stamp.nanosec);
-    match stamp {
-        Stamp(0) if parameters.unset_stamp == "refuse" => Err(Refusal::UnsetStamp),
-        // The clock itself may stand at zero (simulated time before the first /clock): no frame at time zero.
-        Stamp(0) if arrived == Stamp(0) => Err(Refusal::UnsetStamp),
-        Stamp(0) => Ok(arrived),
-        stamp => Ok(stamp),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn image(stamp_seconds: i32, frame_id: &str) -> Arrival {
-        let mut raw = Image {
+    fn image() -> Image {
+        Image {
             encoding: "rgb8".into(),
             width: 2,
             height: 1,
             step: 6,
             data: vec![1, 2, 3, 4, 5, 6],
             ..Default::default()
-        };
-        raw.header.stamp.sec = stamp_seconds;
-        raw.header.frame_id = frame_id.into();
-        Arrival {
-            message: CameraMessage::Raw(raw),
-            arrived: Stamp(42),
         }
     }
 
-    #[test]
-    fn stamp_and_frame_are_the_images_own() {
-        let (frame, name) = decode(image(3, "/cam"), &Parameters::default()).unwrap();
-        assert_eq!(frame.stamp, Stamp(3_000_000_000));
-        assert_eq!(name, "cam");
-        assert_eq!(frame.image.as_raw(), &[1, 2, 3, 4, 5, 6]);
+    fn header(sec: i32, nanosec: u32) -> Header {
+        let mut header = Header::default();
+        header.stamp.sec = sec;
+        header.stamp.nanosec = nanosec;
+        header
     }
 
     #[test]
-    fn an_unset_header_takes_the_fallbacks() {
-        let (frame, name) = decode(image(0, ""), &Parameters::default()).unwrap();
-        assert_eq!(frame.stamp, Stamp(42));
-        assert_eq!(name, "camera");
+    fn an_unset_stamp_takes_the_time_of_arrival_or_is_refused() {
+        let parameters = Parameters::default();
+        let arrived = Stamp(42);
+        let stamp = |sec, nanosec, arrived, parameters: &Parameters| {
+            stamp_of(&header(sec, nanosec), arrived, parameters).map_err(|error| error.reason())
+        };
+        assert_eq!(stamp(3, 7, arrived, &parameters), Ok(Stamp(3_000_000_007)));
+        assert_eq!(stamp(0, 0, arrived, &parameters), Ok(arrived));
+        assert_eq!(stamp(0, 0, Stamp(0), &parameters), Err("unset_stamp"));
         let strict = Parameters {
             unset_stamp: "refuse".into(),
             ..Default::default()
         };
-        assert!(matches!(
-            decode(image(0, ""), &strict),
-            Err(Refusal::UnsetStamp)
-        ));
-        let before_the_clock = Arrival {
-            arrived: Stamp(0),
-            ..image(0, "")
-        };
-        assert!(matches!(
-            decode(before_the_clock, &Parameters::default()),
-            Err(Refusal::UnsetStamp)
-        ));
+        assert_eq!(stamp(0, 0, arrived, &strict), Err("unset_stamp"));
+        for (sec, nanosec) in [(5, 1_000_000_000), (5, u32::MAX), (-1, 0), (i32::MIN, 0)] {
+            assert_eq!(
+                stamp(sec, nanosec, arrived, &parameters),
+                Err("invalid_stamp")
+            );
+        }
     }
 
     #[test]
     fn a_broken_image_is_refused_with_its_reason() {
-        let mut arrival = image(1, "cam");
-        if let CameraMessage::Raw(raw) = &mut arrival.message {
-            raw.data.truncate(2);
-        }
-        let refusal = decode(arrival, &Parameters::default()).err().unwrap();
-        assert_eq!(refusal.reason(), "short_data");
+        let mut decoder = Decoder::default();
+        let decoded = decoder.decode(&CameraMessage::Raw(image())).unwrap();
+        assert_eq!(decoded.as_raw(), &[1, 2, 3, 4, 5, 6]);
+        let mut short = image();
+        short.data.truncate(2);
+        let error = decoder.decode(&CameraMessage::Raw(short)).unwrap_err();
+        assert_eq!(error.reason(), "short_data");
         let text = CompressedImage {
             data: b"not a picture".to_vec(),
             ..Default::default()
         };
-        let arrival = Arrival {
-            message: CameraMessage::Compressed(text),
-            arrived: Stamp(1),
-        };
-        assert!(decode(arrival, &Parameters::default()).is_err());
+        assert!(decoder.decode(&CameraMessage::Compressed(text)).is_err());
+    }
+
+    #[test]
+    fn a_type_name_is_read_as_documented_and_noted_once() {
+        let mut decoder = Decoder::default();
+        for _ in 0..2 {
+            let mut typed = image();
+            typed.encoding = "8UC3".into();
+            let decoded = decoder.decode(&CameraMessage::Raw(typed)).unwrap();
+            assert_eq!(decoded.as_raw(), &[3, 2, 1, 6, 5, 4]);
+        }
+        assert_eq!(decoder.assumed.len(), 1);
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod input;
 mod logging;
 mod mailbox;
 pub(crate) mod messages;
+mod order;
 mod outputs;
 pub mod parameters;
 mod services;
@@ -41,8 +42,12 @@ use crate::cli::describe;
 
 use self::{
     clock::Clock,
+    declare::SharedParameters,
     health::Health,
+    order::Order,
     outputs::Outputs,
+    spin::{Receiver, Subscriptions},
+    topics::{NodeName, Topics},
     worker::{Command, Inbox},
 };
 
@@ -55,41 +60,57 @@ pub async fn run() -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let mut node = create_node()?;
     let (parameters, unknown) = declare::read(&node)?;
-    for name in unknown {
-        log::warn!(
-            "parameter {name} is not known: a typing error? See config/mapping.yaml for all names"
-        );
+    for sentence in unknown {
+        log::warn!("{sentence}");
     }
-    let (parameter_services, _changes) =
-        node.make_derived_parameter_handler(declare::served(&parameters))?;
+    let shared = SharedParameters::new(parameters);
+    let (parameter_services, _changes) = node.make_derived_parameter_handler(shared.served())?;
     tokio::spawn(parameter_services);
 
-    let parameters = Arc::new(parameters);
+    let parameters = shared.current();
     let health = Arc::new(Health::default());
     let inbox = Arc::new(Inbox::default());
     let clock = Clock::of(&node);
-    let topic = topics::image_topic(&parameters.image_topic, &parameters.image_transport);
-    let images = spin::subscribe(&mut node, &parameters)
-        .with_context(|| format!("cannot subscribe to {topic}"))?;
+    let name = NodeName {
+        namespace: &node.namespace()?,
+        name: &node.name()?,
+    };
+    let topics = Topics::new(&parameters, name, std::env::args());
+    let subscriptions = Subscriptions::new(&mut node, &parameters, &topics)
+        .with_context(|| format!("cannot subscribe to {}", topics.image))?;
     let outputs = Outputs::new(&mut node, &parameters)?;
-    serve(&mut node, &parameters, &clock, &health, &inbox, &topic)?;
-    log::info!("listening to {topic} ({})", parameters.image_transport);
+    serve(&mut node, &shared, &clock, &health, &inbox, &topics)?;
+    log::info!(
+        "listening to {} ({})",
+        topics.image_resolved,
+        parameters.image_transport
+    );
 
     let stop = Arc::new(AtomicBool::new(false));
     // The senders fall with their threads, so that an end is noticed however it comes.
     let (alive, deaf) = oneshot::channel::<()>();
     let spinning = thread::Builder::new().name("ros".into()).spawn({
-        let (inbox, health, stop) = (inbox.clone(), health.clone(), stop.clone());
+        let stop = stop.clone();
+        let mut receiver = Receiver {
+            parameters: shared.clone(),
+            topics,
+            clock,
+            inbox: inbox.clone(),
+            health: health.clone(),
+            order: Order::default(),
+            epoch: 0,
+            calibration: None,
+        };
         move || {
             let _alive = alive;
-            spin::run(node, images, &clock, &inbox, &health, &stop);
+            receiver.run(node, subscriptions, &stop);
         }
     })?;
     let (end, mut ended) = oneshot::channel();
     let working = thread::Builder::new().name("mapper".into()).spawn({
         let (inbox, health) = (inbox.clone(), health.clone());
         move || {
-            let _ = end.send(worker::run(parameters, health, outputs, inbox));
+            let _ = end.send(worker::run(shared, health, outputs, inbox));
         }
     })?;
 
@@ -148,11 +169,11 @@ fn create_node() -> anyhow::Result<r2r::Node> {
 /// Starts everything that tokio serves.
 fn serve(
     node: &mut r2r::Node,
-    parameters: &parameters::Parameters,
+    parameters: &SharedParameters,
     clock: &Clock,
     health: &Arc<Health>,
     inbox: &Arc<Inbox>,
-    topic: &str,
+    topics: &Topics,
 ) -> anyhow::Result<()> {
     let qos = QosProfile::services_default;
     let reset = node.create_service::<Trigger::Service>("~/reset", qos())?;
@@ -171,15 +192,16 @@ fn serve(
     ));
     tokio::spawn(services::publish_map_regularly(
         inbox.clone(),
-        parameters.points_rate,
+        parameters.clone(),
     ));
     let diagnostics = node.create_publisher("/diagnostics", QosProfile::default())?;
-    let names = (node.fully_qualified_name()?, topic.to_string());
+    let names = (node.fully_qualified_name()?, topics.image_resolved.clone());
     tokio::spawn(services::publish_diagnostics(
         diagnostics,
         clock.clone(),
         health.clone(),
         inbox.clone(),
+        parameters.clone(),
         names,
     ));
     Ok(())

@@ -95,6 +95,13 @@ impl Outputs {
         })
     }
 
+    /// Takes the parameters that may change while the node runs.
+    pub fn set_parameters(&mut self, parameters: &Parameters) {
+        self.map_to_odom = parameters.publish_map_to_odom;
+        self.odom_to_base = parameters.publish_odom_to_base;
+        self.path_max_poses = usize::try_from(parameters.path_max_poses).unwrap_or(usize::MAX);
+    }
+
     /// Sends what belongs to one mapped frame: pose, odometry and transforms, all with the image's stamp.
     pub fn publish_update(&mut self, update: &MapUpdate) {
         self.revision += 1;

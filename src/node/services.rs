@@ -11,11 +11,12 @@ use r2r::{
 };
 use tokio::{
     sync::oneshot,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use super::{
     clock::Clock,
+    declare::SharedParameters,
     diagnostics,
     health::Health,
     logging::without_nul,
@@ -54,12 +55,11 @@ pub async fn serve<R>(
     }
 }
 
-/// Asks for the map to be published, `rate` times a second.
-pub async fn publish_map_regularly(inbox: Arc<Inbox>, rate: f64) {
-    let mut ticks = interval(Duration::from_secs_f64(1.0 / rate));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+/// Asks for the map to be published at the rate that the parameters say.
+pub async fn publish_map_regularly(inbox: Arc<Inbox>, parameters: SharedParameters) {
     loop {
-        ticks.tick().await;
+        let period = Duration::from_secs_f64(1.0 / parameters.current().points_rate);
+        sleep(period).await;
         if !inbox.put_command_once(Command::PublishMap, |queued| {
             matches!(queued, Command::PublishMap)
         }) {
@@ -74,20 +74,31 @@ pub async fn publish_diagnostics(
     clock: Clock,
     health: Arc<Health>,
     inbox: Arc<Inbox>,
+    parameters: SharedParameters,
     (node, image_topic): (String, String),
 ) {
     let started = Instant::now();
+    let mut silent = false;
     let mut ticks = interval(Duration::from_secs(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         ticks.tick().await;
+        let state = health.snapshot();
         let context = diagnostics::Context {
             node: &node,
             image_topic: &image_topic,
+            parameters: &parameters.current(),
             started,
             dropped: inbox.dropped(),
         };
-        let report = diagnostics::report(clock.now(), &health.snapshot(), &context);
+        let silence = diagnostics::silence(&state, &context);
+        if let Some(text) = &silence
+            && !silent
+        {
+            log::warn!("{text}");
+        }
+        silent = silence.is_some();
+        let report = diagnostics::report(clock.now(), &state, &context);
         if let Err(error) = publisher.publish(&report) {
             log::debug!("diagnostics were not published: {error}");
         }

@@ -6,7 +6,8 @@ use anyhow::{Context, bail};
 
 use super::parameters::Parameters;
 use crate::{
-    map::VoxelMapConfig,
+    camera::{Crop, Mask, PrepareConfig},
+    map::{PointFilter, VoxelMapConfig},
     mapper::{Mapper, MapperConfig},
     model::{self, CheckpointSource, ModelSource},
     network::manifest::Manifest,
@@ -75,8 +76,7 @@ fn model_source(parameters: &Parameters) -> anyhow::Result<ModelSource> {
         given_count(parameters.width),
     ) {
         (Some(height), Some(width)) => Some((height, width)),
-        (None, None) => None,
-        _ => bail!("parameters height and width belong together: set both or none"),
+        _ => None,
     };
     Ok(ModelSource::Checkpoint(CheckpointSource {
         checkpoint: path,
@@ -138,13 +138,42 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
             frames: None,
         });
     }
-    config.filter.conf_threshold = parameters.conf_threshold as f32;
+    config.filter = filter(parameters);
     config.voxel = VoxelMapConfig {
         voxel_size: parameters.voxel_size as f32,
         max_points: usize::try_from(parameters.max_points)?,
     };
-    config.fit = parameters.fit.parse().context("parameter fit")?;
+    config.prepare = prepare(parameters)?;
+    config.intrinsics = (parameters.intrinsics.parse())
+        .map_err(anyhow::Error::msg)
+        .context("parameter intrinsics")?;
     Ok(())
+}
+
+pub fn filter(parameters: &Parameters) -> PointFilter {
+    PointFilter {
+        conf_threshold: parameters.conf_threshold as f32,
+    }
+}
+
+fn prepare(parameters: &Parameters) -> anyhow::Result<PrepareConfig> {
+    let side = |pixels: i64| u32::try_from(pixels).context("parameter crop");
+    let [left, top, right, bottom] = parameters.crop;
+    Ok(PrepareConfig {
+        rectify: parameters.rectify.parse().context("parameter rectify")?,
+        image_topic: parameters.image_topic.clone(),
+        crop: Crop {
+            left: side(left)?,
+            top: side(top)?,
+            right: side(right)?,
+            bottom: side(bottom)?,
+        },
+        fit: parameters.fit.parse().context("parameter fit")?,
+        mask: match given_path(&parameters.mask_image) {
+            Some(path) => Mask::open(&path).context("parameter mask_image")?,
+            None => Mask::default(),
+        },
+    })
 }
 
 fn given_path(text: &str) -> Option<PathBuf> {
@@ -193,7 +222,6 @@ mod tests {
         ));
         parameters.model = file.path().display().to_string();
         parameters.height = 84;
-        assert!(model_source(&parameters).is_err(), "half a size");
         parameters.width = 112;
         let Ok(ModelSource::Checkpoint(source)) = model_source(&parameters) else {
             panic!("a file")

@@ -10,14 +10,20 @@ use anyhow::{Context as _, bail};
 use tokio::sync::oneshot;
 
 use super::{
-    health::Health,
-    input::{Arrival, Refusal, decode},
+    declare::SharedParameters,
+    diagnostics::field_of_view_warning,
+    frames::frame_name,
+    health::{FieldOfView, Health, is_told},
+    input::{Arrival, Decoder, Refusal},
     mailbox::{Mailbox, Work},
     outputs::Outputs,
     parameters::Parameters,
     setup,
 };
-use crate::{camera::Stamp, mapper::Mapper};
+use crate::{
+    camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
+    mapper::{MapUpdate, Mapper},
+};
 
 /// What services and timers ask of the worker. Replies go back through the channel in the command.
 pub enum Command {
@@ -30,38 +36,47 @@ pub enum Command {
 pub type Inbox = Mailbox<Arrival, Command>;
 
 struct Worker {
+    shared: SharedParameters,
+    /// Those that everything goes by at the moment.
     parameters: Arc<Parameters>,
     health: Arc<Health>,
     outputs: Outputs,
     mapper: Mapper,
-    /// Stamp of the newest frame given to the mapper.
-    last_given: Option<Stamp>,
+    decoder: Decoder,
+    /// Epoch and size of the images in the map.
+    epoch: u64,
+    size: Option<(u32, u32)>,
     /// Stamp of the newest frame that came out of it.
     last_mapped: Option<Stamp>,
 }
 
 /// Loads the model, then works until the inbox is closed.
 pub fn run(
-    parameters: Arc<Parameters>,
+    shared: SharedParameters,
     health: Arc<Health>,
     outputs: Outputs,
     inbox: Arc<Inbox>,
 ) -> anyhow::Result<()> {
+    let parameters = shared.current();
     let mapper = setup::open_mapper(&parameters)?;
     let status = mapper.status();
     log::info!("ready on provider {}", status.provider);
     health.lock().mapper = Some(status);
-    let save_on_exit = parameters.save_on_exit;
     let mut worker = Worker {
+        shared,
         parameters,
         health,
         outputs,
         mapper,
-        last_given: None,
+        decoder: Decoder::default(),
+        epoch: 0,
+        size: None,
         last_mapped: None,
     };
     loop {
-        match inbox.take() {
+        let work = inbox.take();
+        worker.take_parameters();
+        match work {
             Work::Frame(arrival) => {
                 if let Err(refusal) = worker.map(arrival) {
                     worker.health.refuse(&refusal);
@@ -72,18 +87,47 @@ pub fn run(
         }
         worker.note_state();
     }
-    if save_on_exit && !worker.mapper.trajectory().is_empty() {
+    if worker.parameters.save_on_exit && !worker.mapper.trajectory().is_empty() {
         worker.save().context("the map was not saved on exit")?;
     }
     Ok(())
 }
 
 impl Worker {
+    /// Lets what has been set anew come into force.
+    fn take_parameters(&mut self) {
+        let current = self.shared.current();
+        if !Arc::ptr_eq(&current, &self.parameters) {
+            self.mapper.set_filter(setup::filter(&current));
+            self.outputs.set_parameters(&current);
+            self.parameters = current;
+        }
+    }
+
     fn map(&mut self, arrival: Arrival) -> Result<(), Refusal> {
-        let (frame, camera_frame) = decode(arrival, &self.parameters)?;
-        self.health.lock().camera_frame = camera_frame;
-        self.check_order(frame.stamp)?;
-        self.last_given = Some(frame.stamp);
+        if arrival.epoch != self.epoch {
+            self.epoch = arrival.epoch;
+            self.reset();
+        }
+        let image = self.decoder.decode(&arrival.message)?;
+        self.health.lock().camera_frame = frame_name(
+            &arrival.message.header().frame_id,
+            &self.parameters.camera_frame,
+        );
+        self.check_size(image.dimensions())?;
+        if let Some(info) = &arrival.calibration
+            && self.mapper.set_camera_info(CameraInfo::clone(info))
+        {
+            self.note_calibration();
+        }
+        let is_calibrated = matches!(self.mapper.rectifier().calibration(), Ok(Some(_)));
+        if self.parameters.rectify == "always" && !is_calibrated {
+            return Err(Refusal::NoCalibration);
+        }
+        let frame = Frame {
+            stamp: arrival.stamp,
+            image,
+        };
 
         let started = Instant::now();
         let updates = self.mapper.push(frame);
@@ -94,26 +138,73 @@ impl Worker {
             state.frames_mapped += updates.as_ref().map_or(0, |updates| updates.len() as u64);
         }
         for update in updates? {
+            self.compare_fields_of_view(&update);
             self.outputs.publish_update(&update);
             self.last_mapped = Some(update.stamp);
         }
         Ok(())
     }
 
-    /// Stamps must rise. One far back is a clock that began anew (a bag that loops), and so is the map then.
-    fn check_order(&mut self, stamp: Stamp) -> Result<(), Refusal> {
-        match self.last_given {
-            Some(last)
-                if (last.0.saturating_sub(stamp.0)) as f64 * 1e-9
-                    > self.parameters.clock_jump_seconds =>
-            {
-                log::warn!("the camera's clock went back: a new map begins");
-                self.health.lock().clock_jumps += 1;
-                self.reset();
-                Ok(())
+    /// Images of a map have one size.
+    fn check_size(&mut self, size: (u32, u32)) -> Result<(), Refusal> {
+        if self.size.is_some_and(|before| before != size) {
+            if self.parameters.size_change == "refuse" {
+                return Err(Refusal::SizeChange);
             }
-            Some(last) if stamp <= last => Err(Refusal::NotLater),
-            _ => Ok(()),
+            let mut state = self.health.lock();
+            state.new_maps_by_size += 1;
+            if is_told(state.new_maps_by_size) {
+                log::warn!(
+                    "images are {}x{} now: a new map begins ({} so far)",
+                    size.0,
+                    size.1,
+                    state.new_maps_by_size
+                );
+            }
+            drop(state);
+            self.reset();
+        }
+        self.size = Some(size);
+        Ok(())
+    }
+
+    fn note_calibration(&self) {
+        let rectifier = self.mapper.rectifier();
+        let text = match (rectifier.calibration(), rectifier.decision()) {
+            (Err(error), _) => {
+                log::warn!("the calibration cannot be used: {error}");
+                format!("unusable: {error}")
+            }
+            (Ok(None), _) => "uncalibrated: the network's own field of view is used".into(),
+            (Ok(Some(_)), Some(Rectification::Needed)) => "images are rectified".into(),
+            (Ok(Some(_)), Some(Rectification::Done)) => "images come rectified".into(),
+            (Ok(Some(_)), _) => "images are used as they are".into(),
+        };
+        log::info!("calibration: {text}");
+        self.health.lock().calibration = text;
+    }
+
+    /// Keeps the mean of the predicted field of view beside the calibrated one, and tells a large difference once.
+    fn compare_fields_of_view(&mut self, update: &MapUpdate) {
+        let Some(calibrated) = &update.calibrated else {
+            return;
+        };
+        let size = self.mapper.manifest().size;
+        let horizontal = |k: &Intrinsics| k.field_of_view(size).1.to_degrees();
+        let (now, calibrated) = (horizontal(&update.predicted), horizontal(calibrated));
+        let mut state = self.health.lock();
+        let was_told = field_of_view_warning(&state, &self.parameters).is_some();
+        let predicted = (state.field_of_view)
+            .filter(|seen| seen.calibrated == calibrated)
+            .map_or(now, |seen| seen.predicted + 0.1 * (now - seen.predicted));
+        state.field_of_view = Some(FieldOfView {
+            predicted,
+            calibrated,
+        });
+        if let Some(text) = field_of_view_warning(&state, &self.parameters)
+            && !was_told
+        {
+            log::warn!("{text}");
         }
     }
 
@@ -139,7 +230,6 @@ impl Worker {
     fn reset(&mut self) {
         self.mapper.reset();
         self.outputs.map_was_reset();
-        self.last_given = None;
     }
 
     fn save(&self) -> anyhow::Result<PathBuf> {

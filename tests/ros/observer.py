@@ -7,7 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
-from sensor_msgs.msg import CompressedImage, Image, PointCloud2
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 
@@ -37,6 +37,7 @@ class Observer:
             self.received[name] = []
             self.node.create_subscription(kind, topic, self.received[name].append, qos)
         self.raw = self.node.create_publisher(Image, '/image', qos_profile_sensor_data)
+        self.info = self.node.create_publisher(CameraInfo, '/camera_info', qos_profile_sensor_data)
         self.compressed = self.node.create_publisher(CompressedImage, '/image/compressed', qos_profile_sensor_data)
 
     def close(self):

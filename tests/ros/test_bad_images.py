@@ -79,5 +79,5 @@ def test_a_clock_that_begins_anew_begins_a_new_map_once(observer, start_node):
     # A repeated frame is refused, not mapped twice.
     poses = len(observer['pose'])
     observer.play(raw_walk([7]), observer.raw)
-    assert observer.wait_until(lambda: refused(observer).get('refused: stamp_not_later') == 1, 5), observer.figures()
+    assert observer.wait_until(lambda: refused(observer).get('refused: stamp_repeated') == 1, 5), observer.figures()
     assert len(observer['pose']) == poses

@@ -19,7 +19,7 @@ from walk import raw_walk
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAUNCH_FILE = ROOT / 'launch' / 'mapping.launch.py'
 ARGUMENTS = {
-    'image_topic', 'image_transport', 'model', 'provider', 'params_file', 'use_sim_time', 'namespace', 'log_level', 'output_dir'
+    'image_topic', 'image_transport', 'camera_info_topic', 'model', 'provider', 'params_file', 'use_sim_time', 'namespace', 'log_level', 'output_dir'
 }  # fmt: skip
 
 

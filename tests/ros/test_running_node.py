@@ -179,6 +179,11 @@ def test_frames_and_links_are_parameters(observer, start_node):
         ({'provider': 'gpu'}, 'auto | cpu | cuda | tensorrt'),
         ({'points_rate': 0.0}, '0.01 to 100'),
         ({'onnxruntime_library': '/nowhere/libonnxruntime.so'}, '/nowhere/libonnxruntime.so'),
+        ({'map_frame': 'odom', 'odom_frame': '/odom'}, 'each needs a frame of its own'),
+        ({'mask_image': '/nowhere/mask.png'}, '/nowhere/mask.png'),
+        ({'crop': [1, 2, 3]}, 'array of 4 integers'),
+        ({'provider': 'cuda'}, 'cuda'),
+        ({'provider': 'tensorrt'}, 'tensorrt'),
     ],
 )
 def test_a_start_that_cannot_succeed_says_why(start_node, parameters, told):
@@ -191,3 +196,4 @@ def test_unknown_parameters_are_reported_and_integers_taken_for_numbers(observer
     process = start_node(conf_treshold=2.0, voxel_size=1, points_rate=2)
     observer.wait_until_ready(process)
     assert 'conf_treshold is not known' in process.log()
+    assert 'a typing error for conf_threshold?' in process.log()

@@ -5,7 +5,7 @@ import struct
 import zlib
 
 import numpy as np
-from sensor_msgs.msg import CompressedImage, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 WALK = pathlib.Path(__file__).resolve().parents[2] / 'models' / 'demo' / 'walk'
 PERIOD = 100_000_000
@@ -79,6 +79,19 @@ def compressed_image(data, stamp, kind='png'):
 
 def raw_walk(indices):
     return [raw_image(read_png(file_of(index)), stamp_of(index)) for index in indices]
+
+
+def camera_info(stamp, focal_length=73.0, distortion=(0.0,) * 5, size=(112, 84)):
+    """By default that of the walk's camera: 75 degrees across 112 pixels."""
+    message = CameraInfo()
+    fill_header(message.header, stamp)
+    message.width, message.height = size
+    message.distortion_model = 'plumb_bob'
+    message.d = [float(value) for value in distortion]
+    message.k = [focal_length, 0.0, size[0] / 2, 0.0, focal_length, size[1] / 2, 0.0, 0.0, 1.0]
+    message.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+    message.p = [focal_length, 0.0, size[0] / 2, 0.0, 0.0, focal_length, size[1] / 2, 0.0, 0.0, 0.0, 1.0, 0.0]
+    return message
 
 
 def compressed_walk(indices):
