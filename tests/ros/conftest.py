@@ -56,4 +56,4 @@ def start_node(tmp_path):
 
     yield start
     for process in running:
-        process.kill()
+        process.stop()

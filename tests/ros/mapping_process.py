@@ -41,7 +41,12 @@ class MappingProcess:
     def wait(self, timeout):
         return self.process.wait(timeout=timeout)
 
-    def kill(self):
+    def stop(self):
+        """Ends it whatever it does. Gracefully at first: who is killed stays known to the others for a while."""
         if self.is_running():
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()

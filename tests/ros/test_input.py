@@ -61,7 +61,7 @@ def test_a_lens_is_straightened_unless_that_is_done_or_not_wanted(observer, star
         play_with_info(observer, range(8), camera_info(0, distortion=(-0.2, 0.02, 0, 0, 0)))
         assert observer.wait_until(lambda: last_stamp(observer) == stamp_of(7), 20), process.log()
         assert observer.wait_until(lambda: observer.figures().get('calibration') == expected, 5), observer.figures()
-        process.kill()
+        process.stop()
 
 
 def test_an_unusable_or_foreign_calibration(observer, start_node):
@@ -90,11 +90,11 @@ def test_masked_and_cropped_parts_are_not_mapped(observer, start_node, tmp_path)
         for name in ('diagnostics', 'points', 'pose'):
             observer[name].clear()
         observer.wait_until_ready(process)
-        observer.play(raw_walk(range(5)), observer.raw)
-        assert observer.wait_until(lambda: last_stamp(observer) == stamp_of(4), 20), process.log()
-        assert observer.wait_until(lambda: observer['points'] and nanoseconds(observer['points'][-1].header.stamp) == stamp_of(4))
+        observer.play(raw_walk(range(8)), observer.raw)
+        assert observer.wait_until(lambda: last_stamp(observer) == stamp_of(7), 20), process.log()
+        assert observer.wait_until(lambda: observer['points'] and nanoseconds(observer['points'][-1].header.stamp) == stamp_of(7))
         widths.append(observer['points'][-1].width)
-        process.kill()
+        process.stop()
     whole, masked, cropped = widths
     assert 0.2 < masked / whole < 0.8 and cropped > 0
 
@@ -117,7 +117,7 @@ def test_no_images_and_a_wrong_qos_are_told(observer, start_node):
     told = next(text for text in status_messages(observer) if 'no images on /nobody' in text)
     assert '(QoS best_effort, depth 2; publishers seen: 0)' in told
     assert process.log().count('no images on') == 1
-    process.kill()
+    process.stop()
 
     observer['diagnostics'].clear()
     process = start_node(**{'qos.reliability': 'reliable', 'qos.depth': 5})
@@ -179,7 +179,7 @@ def test_another_size_begins_a_new_map_or_is_refused(observer, start_node):
         else:
             assert observer.wait_until(lambda: refused(observer).get('refused: size_change') == 6, 5)
             assert last_stamp(observer) == stamp_of(5)
-        process.kill()
+        process.stop()
 
 
 def test_type_names_are_read_as_documented(observer, start_node):

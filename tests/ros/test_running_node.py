@@ -142,14 +142,23 @@ def test_both_services(observer, mapped):
 
 
 @pytest.mark.parametrize('sent', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_idle_node_cleanly_and_soon(observer, start_node, tmp_path, sent):
-    process = start_node(save_on_exit=True)
+def test_a_signal_ends_the_idle_node_cleanly_and_soon(observer, start_node, sent):
+    process = start_node()
     observer.wait_until_ready(process)
     observer.play(raw_walk(range(8)), observer.raw)
     assert observer.wait_until(lambda: nanoseconds_of_last(observer['pose']) == stamp_of(7), 20)
     code, seconds = process.end(sent)
     assert code == 0, process.log()
     assert seconds < 2.0
+
+
+def test_the_map_is_saved_on_exit_if_asked_to(observer, start_node, tmp_path):
+    process = start_node(save_on_exit=True)
+    observer.wait_until_ready(process)
+    observer.play(raw_walk(range(8)), observer.raw)
+    assert observer.wait_until(lambda: nanoseconds_of_last(observer['pose']) == stamp_of(7), 20)
+    code, _ = process.end(signal.SIGTERM)
+    assert code == 0, process.log()
     assert [path.name for path in (tmp_path / 'maps').glob('*/map.ply')] == ['map.ply'], 'saved on exit'
 
 

@@ -72,7 +72,7 @@ def walk(observer, tmp_path):
             assert observer.wait_until(lambda: process.poll() is not None, 60)
         finally:
             if process.poll() is None:
-                process.kill()
+                process.stop()
                 process.wait()
         observer.spin(0.3)
         listener.close()
