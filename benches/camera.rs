@@ -9,7 +9,10 @@ use lingbot_map::camera::{
     Undistortion, preprocess_reference,
 };
 use lingbot_map::geometry::Intrinsics;
-use lingbot_map::map::{FrameView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame};
+use lingbot_map::map::{
+    FrameView, GridView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame, write_grid,
+    write_points,
+};
 use nalgebra::{Isometry3, Vector3};
 use ndarray::Array2;
 
@@ -139,6 +142,24 @@ fn cloud(c: &mut Criterion) {
     let mut copy = vec![0u8; bytes.len()];
     group.bench_function("copy 20 bytes a point", |b| {
         b.iter(|| black_box(&mut copy).copy_from_slice(black_box(&bytes)))
+    });
+    let mut bytes_out = Vec::new();
+    let camera_from_world = pose.inverse();
+    group.bench_function("bytes of the points", |b| {
+        b.iter(|| {
+            let points = black_box(&points).iter().copied();
+            write_points(&mut bytes_out, &camera_from_world, points)
+        })
+    });
+    let grid = GridView {
+        rows: height,
+        columns: width,
+        intrinsics: &intrinsics,
+        camera_from_world: &camera_from_world,
+        frame_from_camera: &Isometry3::identity(),
+    };
+    group.bench_function("bytes of the points as a grid", |b| {
+        b.iter(|| write_grid(&mut bytes_out, &grid, black_box(&points)))
     });
     let mut out = Vec::new();
     group.bench_function("points of a frame", |b| {

@@ -143,6 +143,8 @@ pub enum MapperState {
         need: usize,
     },
     Mapping,
+    /// The last frame came out of the network as one that is not to be trusted, or as no pose at all.
+    Lost,
 }
 
 /// Where the mapper stands.
@@ -195,6 +197,8 @@ pub struct Mapper {
     frames_mapped: u64,
     rejected: BTreeMap<&'static str, u64>,
     last_step: Duration,
+    is_lost: bool,
+    maps: u64,
 }
 
 impl Mapper {
@@ -223,6 +227,8 @@ impl Mapper {
             frames_mapped: 0,
             rejected: BTreeMap::new(),
             last_step: Duration::ZERO,
+            is_lost: false,
+            maps: 0,
         })
     }
 
@@ -251,9 +257,20 @@ impl Mapper {
     /// Forgets the map, the path and all frames; counters go on.
     pub fn reset(&mut self) {
         self.stream.reset();
+        self.pending.clear();
+        self.begin_map();
+    }
+
+    fn begin_map(&mut self) {
         self.map.clear();
         self.trajectory.clear();
-        self.pending.clear();
+        self.is_lost = false;
+        self.maps += 1;
+    }
+
+    /// How often the map began anew, for whatever reason: a new map has another world.
+    pub fn maps_begun(&self) -> u64 {
+        self.maps
     }
 
     /// Takes the camera's calibration for the frames to come. A first one that has them rectified starts anew: the
@@ -319,6 +336,7 @@ impl Mapper {
         MapperStatus {
             state: match self.stream.waiting_frames() {
                 0 if self.stream.token_cache().valid == 0 => MapperState::Waiting,
+                0 if self.is_lost => MapperState::Lost,
                 0 => MapperState::Mapping,
                 have => MapperState::Initialising { have, need },
             },
@@ -358,8 +376,7 @@ impl Mapper {
                     .collect();
                 // A stream that has started anew has another world.
                 if self.stream.token_cache().valid == 0 && self.stream.waiting_frames() == 0 {
-                    self.map.clear();
-                    self.trajectory.clear();
+                    self.begin_map();
                 }
                 Ok(updates)
             }
@@ -381,6 +398,7 @@ impl Mapper {
         if let Some(symptom) = prediction.symptom {
             log::debug!("frame {} is not mapped: {symptom:?}", prediction.index);
             *self.rejected.entry("collapse").or_default() += 1;
+            self.is_lost = true;
             return None;
         }
         let PreparedImage {
@@ -394,6 +412,7 @@ impl Mapper {
                 Err(error) => {
                     log::debug!("frame {} has no pose: {error}", prediction.index);
                     *self.rejected.entry("invalid_pose").or_default() += 1;
+                    self.is_lost = true;
                     return None;
                 }
             };
@@ -416,6 +435,7 @@ impl Mapper {
         self.map.integrate(&points);
         self.trajectory.push(stamp, world_from_camera);
         self.frames_mapped += 1;
+        self.is_lost = false;
         Some(MapUpdate {
             stamp,
             prediction,

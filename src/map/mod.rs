@@ -4,6 +4,7 @@
 //! The world's axes are those of the network: x to the right, y down, z forward of the first camera. Lengths are in
 //! the network's unit, which is the metre only where a scale source says so.
 
+mod cloud;
 pub mod evaluation;
 mod file;
 mod ply;
@@ -12,6 +13,7 @@ mod preview;
 mod trajectory;
 mod voxel;
 
+pub use cloud::{GridView, POINT_BYTES, write_grid, write_points};
 pub use file::{MapError, write_atomically, write_png};
 pub use ply::{read_ply, write_ply};
 pub use point::{FrameView, MapPoint, PointFilter, points_of_frame};

@@ -11,6 +11,7 @@ use super::{
     health::{Snapshot, memory},
     logging::without_nul,
     parameters::Parameters,
+    statistics::Rate,
 };
 use crate::{
     camera::Stamp,
@@ -19,12 +20,16 @@ use crate::{
 
 const OK: u8 = 0;
 const WARN: u8 = 1;
+const ERROR: u8 = 2;
 
 /// How long no image may come before that is worth a warning.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// How keys and values are kept between frames: in arenas of this process that move to a larger one when full.
 const CACHE_MODE: &str = "arenas, doubled when full";
+
+/// Where the unit of the map comes from.
+const SCALE: &str = "none: lengths are in the unit of the network";
 
 /// What the report needs beside the snapshot.
 pub struct Context<'a> {
@@ -39,6 +44,7 @@ pub struct Context<'a> {
 
 pub fn report(stamp: Stamp, state: &Snapshot, context: &Context) -> DiagnosticArray {
     let (level, message) = summary(state, context);
+    let age = (state.last_mapped).map(|newest| (stamp.0 - newest.0) as f64 * 1e-9);
     let status = DiagnosticStatus {
         level,
         name: without_nul(&format!(
@@ -47,7 +53,7 @@ pub fn report(stamp: Stamp, state: &Snapshot, context: &Context) -> DiagnosticAr
         )),
         message: without_nul(&message),
         hardware_id: without_nul(&state.camera_frame),
-        values: values(state, context)
+        values: values(state, context, age)
             .into_iter()
             .map(|(key, value)| KeyValue {
                 key,
@@ -67,6 +73,12 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
     let Some(mapper) = &state.mapper else {
         return (OK, "loading the model".into());
     };
+    if state.is_paused {
+        return (
+            OK,
+            "paused: call the service pause with false to go on".into(),
+        );
+    }
     if let Some(text) = silence(state, context) {
         return (WARN, text);
     }
@@ -75,6 +87,11 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
         (MapperState::Waiting, Some((reason, count))) => (
             WARN,
             format!("no image could be used, {count} refused as {reason}: see the log for the first of them"),
+        ),
+        (MapperState::Lost, _) => (
+            ERROR,
+            "the network has lost its way and the last frame is not mapped: take the camera back to where it mapped, call reset, or set on_collapse"
+                .into(),
         ),
         (MapperState::Mapping, _) if mapper.map_points == 0 => (
             WARN,
@@ -90,7 +107,7 @@ fn summary(state: &Snapshot, context: &Context) -> (u8, String) {
 
 /// Says so when no image has come for long, and why, as far as that is known.
 pub fn silence(state: &Snapshot, context: &Context) -> Option<String> {
-    let silent = state.last_arrival.unwrap_or(context.started).elapsed();
+    let silent = state.arrivals.newest().unwrap_or(context.started).elapsed();
     if silent <= SILENCE {
         return None;
     }
@@ -124,19 +141,36 @@ fn state_name(mapper: &MapperStatus) -> String {
         MapperState::Waiting => "waiting for images".into(),
         MapperState::Initialising { have, need } => format!("initialising {have}/{need}"),
         MapperState::Mapping => "mapping".into(),
+        MapperState::Lost => "lost".into(),
     }
 }
 
-fn values(state: &Snapshot, context: &Context) -> Vec<(String, String)> {
+fn values(state: &Snapshot, context: &Context, age: Option<f64>) -> Vec<(String, String)> {
     let mut values: Vec<(String, String)> = Vec::new();
     let mut add = |key: &str, value: String| values.push((key.to_string(), value));
+    let now = Instant::now();
     add(
         "state",
-        state.mapper.as_ref().map_or("starting".into(), state_name),
+        match &state.mapper {
+            None => "starting".into(),
+            Some(_) if state.is_paused => "paused".into(),
+            Some(mapper) => state_name(mapper),
+        },
     );
     add("frames in", state.received.to_string());
+    let rate = |rate: &Rate| format!("{:.1}", rate.per_second(now));
+    add("input rate Hz", rate(&state.arrivals));
+    add("mapped rate Hz", rate(&state.mapped));
+    if let Some(age) = age {
+        add("age of the newest mapped image s", format!("{age:.3}"));
+    }
+    if let Some((mean, high)) = state.latencies.summary() {
+        add("latency mean s", format!("{:.3}", mean.as_secs_f64()));
+        add("latency 95 % s", format!("{:.3}", high.as_secs_f64()));
+    }
     add("frames mapped", state.frames_mapped.to_string());
     add("frames dropped", context.dropped.to_string());
+    add("frames while paused", state.paused_frames.to_string());
     add(
         "frames refused",
         state.refused.values().sum::<u64>().to_string(),
@@ -148,6 +182,10 @@ fn values(state: &Snapshot, context: &Context) -> Vec<(String, String)> {
     add("new maps by gaps", state.new_maps_by_gap.to_string());
     add("new maps by sizes", state.new_maps_by_size.to_string());
     add("gaps", state.gaps.to_string());
+    add("keyframes", state.keyframes.to_string());
+    add("scale", SCALE.into());
+    add("transforms unusable", state.unusable_transforms.to_string());
+    add("odometry missing", state.odometry_missing.to_string());
     add("image publishers", state.publishers.seen.to_string());
     add("calibration", state.calibration.clone());
     if let Some(seen) = &state.field_of_view {
@@ -166,6 +204,8 @@ fn values(state: &Snapshot, context: &Context) -> Vec<(String, String)> {
             format!("{:.3}", mapper.last_step.as_secs_f64()),
         );
         add("map points", mapper.map_points.to_string());
+        add("windows", mapper.windows.to_string());
+        add("collapses", mapper.collapses.to_string());
         // Frames that came back as refused are counted above.
         let unheard = |reason: &&str| !state.refused.contains_key(reason);
         for (reason, count) in mapper.rejected.iter().filter(|(reason, _)| unheard(reason)) {

@@ -11,41 +11,65 @@
 //! Lengths are in the unit of the map. It is metres only when a scale source says so; until then a lever arm given in
 //! metres by `camera_in_base` is only as right as the scale.
 
-use nalgebra::{Isometry3, Matrix3, Point3, Rotation3, Translation3, UnitQuaternion};
+use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion};
 
 /// Camera body (REP-103 body axes) from optical axes: x_body = z_optical, y_body = -x_optical, z_body = -y_optical.
-fn body_from_optical() -> UnitQuaternion<f64> {
+pub fn body_from_optical() -> Isometry3<f64> {
     let rotation = Matrix3::new(0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 0.0, -1.0, 0.0);
-    UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(rotation))
+    let rotation = Rotation3::from_matrix_unchecked(rotation);
+    Isometry3::from_parts(
+        Translation3::identity(),
+        UnitQuaternion::from_rotation_matrix(&rotation),
+    )
 }
 
-#[derive(Debug, Clone)]
+/// Whether a camera's frame has optical axes. `axes`: optical, body, or auto: by the suffix that REP-103 asks for.
+pub fn is_optical(camera_frame: &str, axes: &str) -> bool {
+    match axes {
+        "optical" => true,
+        "body" => false,
+        _ => camera_frame.ends_with("optical") || camera_frame.ends_with("optical_frame"),
+    }
+}
+
+/// `base_from_body`, for the parameter: x, y, z, roll, pitch, yaw of the camera body in metres and radians.
+pub fn camera_in_base([x, y, z, roll, pitch, yaw]: [f64; 6]) -> Isometry3<f64> {
+    Isometry3::from_parts(
+        Translation3::new(x, y, z),
+        UnitQuaternion::from_euler_angles(roll, pitch, yaw),
+    )
+}
+
+/// The frames of one map.
+#[derive(Debug, Clone, Default)]
 pub struct Frames {
-    base_from_optical: Isometry3<f64>,
+    /// Where the camera was on the robot at the map's first frame. There the map lies.
+    map_from_world: Option<Isometry3<f64>>,
 }
 
 impl Frames {
-    /// `camera_in_base`: x, y, z, roll, pitch, yaw of the camera body on the robot, in metres and radians.
-    pub fn new(camera_in_base: &[f64; 6]) -> Frames {
-        let [x, y, z, roll, pitch, yaw] = *camera_in_base;
-        let rotation = UnitQuaternion::from_euler_angles(roll, pitch, yaw) * body_from_optical();
-        Frames {
-            base_from_optical: Isometry3::from_parts(Translation3::new(x, y, z), rotation),
-        }
-    }
-
-    /// The robot's pose in the map.
-    pub fn map_from_base(&self, world_from_optical: &Isometry3<f64>) -> Isometry3<f64> {
-        let mut pose =
-            self.base_from_optical * world_from_optical * self.base_from_optical.inverse();
+    /// The robot's pose in the map; `base_from_optical`: where the camera is on it at that time. The first that is asked
+    /// for places the map.
+    pub fn map_from_base(
+        &mut self,
+        world_from_optical: &Isometry3<f64>,
+        base_from_optical: &Isometry3<f64>,
+    ) -> Isometry3<f64> {
+        let map_from_world = *self.map_from_world.get_or_insert(*base_from_optical);
+        let mut pose = map_from_world * world_from_optical * base_from_optical.inverse();
         // Products of many unit quaternions drift; what is published has length one.
         pose.rotation = UnitQuaternion::new_normalize(pose.rotation.into_inner());
         pose
     }
 
-    /// The fixed transform that carries the network's points into the map.
-    pub fn map_from_world(&self) -> Isometry3<f32> {
-        self.base_from_optical.cast()
+    /// Carries the network's points into the map.
+    pub fn map_from_world(&self) -> Isometry3<f64> {
+        self.map_from_world.unwrap_or_else(body_from_optical)
+    }
+
+    /// A new map begins.
+    pub fn reset(&mut self) {
+        self.map_from_world = None;
     }
 }
 
@@ -59,69 +83,86 @@ pub fn frame_name(name: &str, fallback: &str) -> String {
     }
 }
 
-/// Applies a transform to a point as the map stores it.
-pub fn transform_point(transform: &Isometry3<f32>, position: [f32; 3]) -> [f32; 3] {
-    (transform * Point3::from(position)).coords.into()
-}
-
 #[cfg(test)]
 mod tests {
-    use nalgebra::Vector3;
+    use nalgebra::{Point3, Vector3};
     use std::f64::consts::FRAC_PI_2;
 
     use super::*;
 
-    fn close(a: [f32; 3], b: [f32; 3]) -> bool {
-        a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6)
+    fn carried(transform: &Isometry3<f64>, point: [f64; 3]) -> [f64; 3] {
+        (transform * Point3::from(point))
+            .coords
+            .map(|c| (c * 1e6).round() / 1e6)
+            .into()
+    }
+
+    /// Places the map with the camera at `camera_in_base`, then asks for the pose of the robot.
+    fn pose(place: [f64; 6], world_from_optical: &Isometry3<f64>) -> (Frames, Isometry3<f64>) {
+        let base_from_optical = camera_in_base(place) * body_from_optical();
+        let mut frames = Frames::default();
+        frames.map_from_base(&Isometry3::identity(), &base_from_optical);
+        let pose = frames.map_from_base(world_from_optical, &base_from_optical);
+        (frames, pose)
     }
 
     #[test]
     fn what_the_camera_sees_ahead_left_and_up_lies_on_x_y_and_z_of_the_map() {
-        let map_from_world = Frames::new(&[0.0; 6]).map_from_world();
-        assert!(close(
-            transform_point(&map_from_world, [0.0, 0.0, 1.0]),
-            [1.0, 0.0, 0.0]
-        ));
-        assert!(close(
-            transform_point(&map_from_world, [-1.0, 0.0, 0.0]),
-            [0.0, 1.0, 0.0]
-        ));
-        assert!(close(
-            transform_point(&map_from_world, [0.0, -1.0, 0.0]),
-            [0.0, 0.0, 1.0]
-        ));
+        let (frames, _) = pose([0.0; 6], &Isometry3::identity());
+        let map_from_world = frames.map_from_world();
+        assert_eq!(carried(&map_from_world, [0.0, 0.0, 1.0]), [1.0, 0.0, 0.0]);
+        assert_eq!(carried(&map_from_world, [-1.0, 0.0, 0.0]), [0.0, 1.0, 0.0]);
+        assert_eq!(carried(&map_from_world, [0.0, -1.0, 0.0]), [0.0, 0.0, 1.0]);
     }
 
     #[test]
     fn the_map_starts_at_the_base_whatever_the_camera_place() {
-        let frames = Frames::new(&[0.2, -0.1, 0.5, 0.0, 0.3, FRAC_PI_2]);
-        let start = frames.map_from_base(&Isometry3::identity());
+        let place = [0.2, -0.1, 0.5, 0.0, 0.3, FRAC_PI_2];
+        let (frames, start) = pose(place, &Isometry3::identity());
         assert!(start.translation.vector.norm() < 1e-12 && start.rotation.angle() < 1e-12);
         // The first camera's own centre is where the camera sits on the robot.
-        assert!(close(
-            transform_point(&frames.map_from_world(), [0.0; 3]),
-            [0.2, -0.1, 0.5]
-        ));
+        let centre = carried(&frames.map_from_world(), [0.0; 3]);
+        assert_eq!(centre, [0.2, -0.1, 0.5]);
     }
 
     #[test]
     fn forward_and_turning_left_in_the_image_is_forward_and_turning_left_of_the_robot() {
-        let frames = Frames::new(&[0.0; 6]);
         // Turning left is a negative turn about the optical y, which points down.
-        let world_from_optical = Isometry3::new(
-            Vector3::new(0.0, 0.0, 2.0),
-            Vector3::new(0.0, -FRAC_PI_2, 0.0),
-        );
-        let pose = frames.map_from_base(&world_from_optical);
+        let turn = Vector3::new(0.0, -FRAC_PI_2, 0.0);
+        let (_, pose) = pose([0.0; 6], &Isometry3::new(Vector3::new(0.0, 0.0, 2.0), turn));
         assert!((pose.translation.vector - Vector3::new(2.0, 0.0, 0.0)).norm() < 1e-12);
         assert!((pose.rotation.scaled_axis() - Vector3::new(0.0, 0.0, FRAC_PI_2)).norm() < 1e-12);
     }
 
     #[test]
     fn a_camera_that_looks_left_moves_the_robot_sideways() {
-        let frames = Frames::new(&[0.0, 0.0, 0.0, 0.0, 0.0, FRAC_PI_2]);
-        let pose = frames.map_from_base(&Isometry3::translation(0.0, 0.0, 1.0));
+        let forward = Isometry3::translation(0.0, 0.0, 1.0);
+        let (_, pose) = pose([0.0, 0.0, 0.0, 0.0, 0.0, FRAC_PI_2], &forward);
         assert!((pose.translation.vector - Vector3::new(0.0, 1.0, 0.0)).norm() < 1e-12);
+    }
+
+    #[test]
+    fn a_camera_that_turns_on_a_robot_at_rest_leaves_the_robot_at_rest() {
+        let mount = |yaw| camera_in_base([0.3, 0.0, 0.5, 0.0, 0.1, yaw]) * body_from_optical();
+        let mut frames = Frames::default();
+        frames.map_from_base(&Isometry3::identity(), &mount(0.0));
+        let seen = mount(0.0).inverse() * mount(0.7);
+        let pose = frames.map_from_base(&seen, &mount(0.7));
+        assert!(pose.translation.vector.norm() < 1e-12 && pose.rotation.angle() < 1e-9);
+    }
+
+    #[test]
+    fn optical_frames_are_known_by_their_suffix() {
+        for (name, axes, expected) in [
+            ("camera_optical_frame", "auto", true),
+            ("left_optical", "auto", true),
+            ("camera_link", "auto", false),
+            ("optical_bench/camera", "auto", false),
+            ("camera_link", "optical", true),
+            ("camera_optical_frame", "body", false),
+        ] {
+            assert_eq!(is_optical(name, axes), expected, "{name} {axes}");
+        }
     }
 
     #[test]

@@ -6,14 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::input::Refusal;
-use crate::{mapper::MapperStatus, process};
+use super::{
+    input::Refusal,
+    statistics::{Latencies, Rate},
+};
+use crate::{camera::Stamp, mapper::MapperStatus, process};
 
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Messages that arrived on the image topic.
     pub received: u64,
-    pub last_arrival: Option<Instant>,
+    pub arrivals: Rate,
     /// Frames refused, by reason.
     pub refused: BTreeMap<&'static str, u64>,
     /// New maps begun because the camera's clock went back.
@@ -33,6 +36,19 @@ pub struct Snapshot {
     /// Time spent in the mapper, and the frames that came out of it.
     pub mapping_time: Duration,
     pub frames_mapped: u64,
+    pub mapped: Rate,
+    /// From the arrival of an image to the last message about it.
+    pub latencies: Latencies,
+    /// Stamp of the newest mapped image.
+    pub last_mapped: Option<Stamp>,
+    /// Keyframes of this map, scale frames included.
+    pub keyframes: u64,
+    pub is_paused: bool,
+    /// Images that came while the node was paused.
+    pub paused_frames: u64,
+    /// Transforms of other nodes that could not be used, and poses for which their odometry was missing.
+    pub unusable_transforms: u64,
+    pub odometry_missing: u64,
 }
 
 impl Snapshot {
@@ -120,7 +136,7 @@ impl Health {
     pub fn arrival(&self) {
         let mut state = self.lock();
         state.received += 1;
-        state.last_arrival = Some(Instant::now());
+        state.arrivals.note(Instant::now());
     }
 
     /// Counts a new map that a clock began which went back.

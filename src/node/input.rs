@@ -1,6 +1,6 @@
 //! From a camera message to a frame, or to the reason why not.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use image::RgbImage;
 use r2r::{
@@ -35,6 +35,7 @@ pub struct Arrival {
     pub stamp: Stamp,
     /// Grows where time jumped: a map holds images of one epoch.
     pub epoch: u64,
+    pub received: Instant,
     /// The newest that had come by then.
     pub calibration: Option<Arc<CameraInfo>>,
 }

@@ -17,10 +17,13 @@ pub(crate) mod messages;
 mod order;
 mod outputs;
 pub mod parameters;
+pub(crate) mod route;
 mod services;
 mod setup;
 mod spin;
+mod statistics;
 pub(crate) mod topics;
+mod tree;
 mod worker;
 
 use std::{
@@ -32,7 +35,10 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use r2r::{QosProfile, std_srvs::srv::Trigger};
+use r2r::{
+    QosProfile,
+    std_srvs::srv::{SetBool, Trigger},
+};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
@@ -48,6 +54,7 @@ use self::{
     outputs::Outputs,
     spin::{Receiver, Subscriptions},
     topics::{NodeName, Topics},
+    tree::TransformTree,
     worker::{Command, Inbox},
 };
 
@@ -78,7 +85,8 @@ pub async fn run() -> anyhow::Result<()> {
     let topics = Topics::new(&parameters, name, std::env::args());
     let subscriptions = Subscriptions::new(&mut node, &parameters, &topics)
         .with_context(|| format!("cannot subscribe to {}", topics.image))?;
-    let outputs = Outputs::new(&mut node, &parameters)?;
+    let tree = Arc::new(TransformTree::default());
+    let outputs = Outputs::new(&mut node, parameters.clone(), tree.clone())?;
     serve(&mut node, &shared, &clock, &health, &inbox, &topics)?;
     log::info!(
         "listening to {} ({})",
@@ -100,6 +108,7 @@ pub async fn run() -> anyhow::Result<()> {
             order: Order::default(),
             epoch: 0,
             calibration: None,
+            tree: tree.clone(),
         };
         move || {
             let _alive = alive;
@@ -110,7 +119,7 @@ pub async fn run() -> anyhow::Result<()> {
     let working = thread::Builder::new().name("mapper".into()).spawn({
         let (inbox, health) = (inbox.clone(), health.clone());
         move || {
-            let _ = end.send(worker::run(shared, health, outputs, inbox));
+            let _ = end.send(worker::run(shared, health, outputs, inbox, tree));
         }
     })?;
 
@@ -190,6 +199,15 @@ fn serve(
         Command::Save,
         |saved| saved.map(|folder| folder.display().to_string()),
     ));
+    let save_trajectory = node.create_service::<Trigger::Service>("~/save_trajectory", qos())?;
+    tokio::spawn(services::serve(
+        Box::new(save_trajectory),
+        inbox.clone(),
+        Command::SaveTrajectory,
+        |saved| saved.map(|file| file.display().to_string()),
+    ));
+    let pause = node.create_service::<SetBool::Service>("~/pause", qos())?;
+    tokio::spawn(services::serve_pause(Box::new(pause), inbox.clone()));
     tokio::spawn(services::publish_map_regularly(
         inbox.clone(),
         parameters.clone(),

@@ -1,4 +1,4 @@
-//! What tokio serves: the two services, the map's timer and the diagnostics.
+//! What tokio serves: the services, the map's timer and the diagnostics.
 
 use std::{
     sync::Arc,
@@ -7,7 +7,9 @@ use std::{
 
 use futures::{Stream, StreamExt};
 use r2r::{
-    Publisher, ServiceRequest, diagnostic_msgs::msg::DiagnosticArray, std_srvs::srv::Trigger,
+    Publisher, ServiceRequest,
+    diagnostic_msgs::msg::DiagnosticArray,
+    std_srvs::srv::{SetBool, Trigger},
 };
 use tokio::{
     sync::oneshot,
@@ -33,15 +35,7 @@ pub async fn serve<R>(
     answer: fn(R) -> Result<String, String>,
 ) {
     while let Some(request) = requests.next().await {
-        let (reply, result) = oneshot::channel();
-        let outcome = if inbox.put_command(command(reply)) {
-            result
-                .await
-                .map_err(|_| "the node is ending".to_string())
-                .and_then(answer)
-        } else {
-            Err("the node is ending".to_string())
-        };
+        let outcome = ask(&inbox, command).await.and_then(answer);
         let (success, message) = match outcome {
             Ok(message) => (true, message),
             Err(message) => (false, message),
@@ -55,10 +49,39 @@ pub async fn serve<R>(
     }
 }
 
+/// Answers the pause service: true pauses, false goes on.
+pub async fn serve_pause(mut requests: Requests<SetBool::Service>, inbox: Arc<Inbox>) {
+    while let Some(request) = requests.next().await {
+        let pauses = request.message.data;
+        let outcome = ask(&inbox, |reply| Command::Pause(pauses, reply)).await;
+        let (success, message) = match outcome {
+            Ok(()) if pauses => (true, "paused: images are not mapped".to_string()),
+            Ok(()) => (true, "mapping goes on with the next image".to_string()),
+            Err(message) => (false, message),
+        };
+        if let Err(error) = request.respond(SetBool::Response { success, message }) {
+            log::debug!("a service reply was not sent: {error}");
+        }
+    }
+}
+
+/// Has a command carried out; `command` gets the channel for the reply.
+async fn ask<R>(
+    inbox: &Inbox,
+    command: impl FnOnce(oneshot::Sender<R>) -> Command,
+) -> Result<R, String> {
+    let (reply, result) = oneshot::channel();
+    let ending = || "the node is ending".to_string();
+    if !inbox.put_command(command(reply)) {
+        return Err(ending());
+    }
+    result.await.map_err(|_| ending())
+}
+
 /// Asks for the map to be published at the rate that the parameters say.
 pub async fn publish_map_regularly(inbox: Arc<Inbox>, parameters: SharedParameters) {
     loop {
-        let period = Duration::from_secs_f64(1.0 / parameters.current().points_rate);
+        let period = Duration::from_secs_f64(1.0 / parameters.current().map_rate);
         sleep(period).await;
         if !inbox.put_command_once(Command::PublishMap, |queued| {
             matches!(queued, Command::PublishMap)

@@ -13,6 +13,7 @@ use r2r::{
     Node, QosProfile,
     qos::ReliabilityPolicy,
     sensor_msgs::msg::{self, CompressedImage, Image},
+    tf2_msgs::msg::TFMessage,
 };
 
 use super::{
@@ -23,6 +24,7 @@ use super::{
     order::{NewMap, Order, OrderRules, Verdict},
     parameters::Parameters,
     topics::Topics,
+    tree::TransformTree,
     worker::Inbox,
 };
 use crate::camera::CameraInfo;
@@ -34,10 +36,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 type Messages<T> = Box<dyn Stream<Item = T> + Send + Unpin>;
 
-/// What the camera sends, as it comes.
+/// What the camera and the robot send, as it comes.
 pub struct Subscriptions {
     images: Messages<CameraMessage>,
     calibrations: Messages<msg::CameraInfo>,
+    transforms: Messages<TFMessage>,
+    static_transforms: Messages<TFMessage>,
 }
 
 impl Subscriptions {
@@ -67,9 +71,15 @@ impl Subscriptions {
             )
         };
         let calibrations = node.subscribe::<msg::CameraInfo>(&topics.camera_info, qos())?;
+        let all = || QosProfile::default().keep_last(100).reliable();
+        let transforms = node.subscribe::<TFMessage>("/tf", all())?;
+        let static_transforms =
+            node.subscribe::<TFMessage>("/tf_static", all().transient_local())?;
         Ok(Subscriptions {
             images,
             calibrations: Box::new(calibrations),
+            transforms: Box::new(transforms),
+            static_transforms: Box::new(static_transforms),
         })
     }
 }
@@ -84,6 +94,7 @@ pub struct Receiver {
     pub order: Order,
     pub epoch: u64,
     pub calibration: Option<Arc<CameraInfo>>,
+    pub tree: Arc<TransformTree>,
 }
 
 impl Receiver {
@@ -92,6 +103,12 @@ impl Receiver {
         let mut looked = None::<Instant>;
         while !stop.load(Ordering::Relaxed) {
             node.spin_once(SPIN);
+            while let Some(Some(message)) = subscriptions.static_transforms.next().now_or_never() {
+                self.tree.take(message.transforms, true);
+            }
+            while let Some(Some(message)) = subscriptions.transforms.next().now_or_never() {
+                self.tree.take(message.transforms, false);
+            }
             while let Some(Some(info)) = subscriptions.calibrations.next().now_or_never() {
                 self.take_calibration(calibration_of(info));
             }
@@ -129,7 +146,10 @@ impl Receiver {
             Verdict::NewMap(reason) => {
                 self.epoch += 1;
                 match reason {
-                    NewMap::ClockWentBack => self.health.clock_jump(),
+                    NewMap::ClockWentBack => {
+                        self.tree.forget_times();
+                        self.health.clock_jump();
+                    }
                     NewMap::Gap => self.health.lock().new_maps_by_gap += 1,
                 }
             }
@@ -138,6 +158,7 @@ impl Receiver {
             message,
             stamp,
             epoch: self.epoch,
+            received: Instant::now(),
             calibration: self.calibration.clone(),
         });
         Ok(())

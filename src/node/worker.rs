@@ -19,10 +19,12 @@ use super::{
     outputs::Outputs,
     parameters::Parameters,
     setup,
+    tree::TransformTree,
 };
 use crate::{
     camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
     mapper::{MapUpdate, Mapper},
+    stream::FrameType,
 };
 
 /// What services and timers ask of the worker. Replies go back through the channel in the command.
@@ -30,6 +32,10 @@ pub enum Command {
     Reset(oneshot::Sender<()>),
     /// The reply is the folder with the saved files.
     Save(oneshot::Sender<Result<PathBuf, String>>),
+    /// The reply is the file.
+    SaveTrajectory(oneshot::Sender<Result<PathBuf, String>>),
+    /// Whether to pause or to go on.
+    Pause(bool, oneshot::Sender<()>),
     PublishMap,
 }
 
@@ -41,7 +47,11 @@ struct Worker {
     parameters: Arc<Parameters>,
     health: Arc<Health>,
     outputs: Outputs,
+    tree: Arc<TransformTree>,
     mapper: Mapper,
+    /// Maps that `outputs` knows of.
+    maps: u64,
+    is_paused: bool,
     decoder: Decoder,
     /// Epoch and size of the images in the map.
     epoch: u64,
@@ -56,17 +66,28 @@ pub fn run(
     health: Arc<Health>,
     outputs: Outputs,
     inbox: Arc<Inbox>,
+    tree: Arc<TransformTree>,
 ) -> anyhow::Result<()> {
     let parameters = shared.current();
     let mapper = setup::open_mapper(&parameters)?;
     let status = mapper.status();
     log::info!("ready on provider {}", status.provider);
-    health.lock().mapper = Some(status);
+    if !parameters.autostart {
+        log::info!("paused: call the service pause with false to begin");
+    }
+    {
+        let mut state = health.lock();
+        state.mapper = Some(status);
+        state.is_paused = !parameters.autostart;
+    }
     let mut worker = Worker {
         shared,
+        is_paused: !parameters.autostart,
         parameters,
         health,
         outputs,
+        tree,
+        maps: mapper.maps_begun(),
         mapper,
         decoder: Decoder::default(),
         epoch: 0,
@@ -99,21 +120,26 @@ impl Worker {
         let current = self.shared.current();
         if !Arc::ptr_eq(&current, &self.parameters) {
             self.mapper.set_filter(setup::filter(&current));
-            self.outputs.set_parameters(&current);
+            self.outputs.set_parameters(current.clone());
             self.parameters = current;
         }
     }
 
     fn map(&mut self, arrival: Arrival) -> Result<(), Refusal> {
+        if self.is_paused {
+            self.health.lock().paused_frames += 1;
+            return Ok(());
+        }
         if arrival.epoch != self.epoch {
             self.epoch = arrival.epoch;
             self.reset();
         }
         let image = self.decoder.decode(&arrival.message)?;
-        self.health.lock().camera_frame = frame_name(
+        let camera = frame_name(
             &arrival.message.header().frame_id,
             &self.parameters.camera_frame,
         );
+        self.health.lock().camera_frame.clone_from(&camera);
         self.check_size(image.dimensions())?;
         if let Some(info) = &arrival.calibration
             && self.mapper.set_camera_info(CameraInfo::clone(info))
@@ -132,17 +158,31 @@ impl Worker {
         let started = Instant::now();
         let updates = self.mapper.push(frame);
         let spent = started.elapsed();
-        {
-            let mut state = self.health.lock();
-            state.mapping_time += spent;
-            state.frames_mapped += updates.as_ref().map_or(0, |updates| updates.len() as u64);
-        }
+        self.health.lock().mapping_time += spent;
+        self.tell_new_maps();
         for update in updates? {
             self.compare_fields_of_view(&update);
-            self.outputs.publish_update(&update);
+            self.outputs.publish_update(&update, &camera);
             self.last_mapped = Some(update.stamp);
+            let mut state = self.health.lock();
+            state.frames_mapped += 1;
+            state.mapped.note(Instant::now());
+            state.last_mapped = self.last_mapped;
+            state.keyframes += u64::from(update.prediction.frame_type != FrameType::Other);
         }
+        let latency = arrival.received.elapsed();
+        self.health.lock().latencies.note(latency);
         Ok(())
+    }
+
+    /// Whatever began a new map: what was published of the old one is no longer true.
+    fn tell_new_maps(&mut self) {
+        let maps = self.mapper.maps_begun();
+        if maps != self.maps {
+            self.maps = maps;
+            self.outputs.map_was_reset();
+            self.health.lock().keyframes = 0;
+        }
     }
 
     /// Images of a map have one size.
@@ -219,6 +259,16 @@ impl Worker {
             Command::Save(done) => {
                 let _ = done.send(self.save().map_err(|error| format!("{error:#}")));
             }
+            Command::SaveTrajectory(done) => {
+                let saved = self.save_trajectory();
+                let _ = done.send(saved.map_err(|error| format!("{error:#}")));
+            }
+            Command::Pause(pauses, done) => {
+                self.is_paused = pauses;
+                self.health.lock().is_paused = pauses;
+                log::info!("{}", if pauses { "paused" } else { "mapping goes on" });
+                let _ = done.send(());
+            }
             Command::PublishMap => {
                 if let Some(stamp) = self.last_mapped {
                     self.outputs.publish_map(&self.mapper, stamp);
@@ -229,7 +279,7 @@ impl Worker {
 
     fn reset(&mut self) {
         self.mapper.reset();
-        self.outputs.map_was_reset();
+        self.tell_new_maps();
     }
 
     fn save(&self) -> anyhow::Result<PathBuf> {
@@ -242,8 +292,21 @@ impl Worker {
         Ok(folder)
     }
 
+    fn save_trajectory(&self) -> anyhow::Result<PathBuf> {
+        if self.mapper.trajectory().is_empty() {
+            bail!("there is no trajectory yet");
+        }
+        let file = new_folder(Path::new(&self.parameters.output_dir))?.join("trajectory.tum");
+        self.mapper.trajectory().write_tum(&file)?;
+        log::info!("trajectory saved to {}", file.display());
+        Ok(file)
+    }
+
     fn note_state(&self) {
-        self.health.lock().mapper = Some(self.mapper.status());
+        let mut state = self.health.lock();
+        state.mapper = Some(self.mapper.status());
+        state.unusable_transforms = self.tree.unusable();
+        state.odometry_missing = self.outputs.odometry_missing();
     }
 }
 

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use r2r::sensor_msgs::msg::Image;
 
 use crate::camera::Stamp;
-use crate::node::messages::header;
+use crate::node::messages::{empty_image, header, set_pixels};
 
 /// Encodings that a player can send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -68,18 +68,10 @@ pub fn image(
 
 /// Depth in metres, 32FC1 (REP-118).
 pub fn depth_image(stamp: Stamp, frame: &str, (width, height): (u32, u32), depth: &[f32]) -> Image {
-    Image {
-        header: header(stamp, frame),
-        width,
-        height,
-        step: width * 4,
-        encoding: "32FC1".into(),
-        data: depth
-            .iter()
-            .flat_map(|metres| metres.to_le_bytes())
-            .collect(),
-        ..Default::default()
-    }
+    let mut image = empty_image();
+    image.header = header(stamp, frame);
+    set_pixels(&mut image, (height as usize, width as usize), depth);
+    image
 }
 
 #[cfg(test)]

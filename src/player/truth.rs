@@ -9,6 +9,7 @@ use r2r::{Node, Publisher, QosProfile};
 use super::encoding::depth_image;
 use crate::camera::Stamp;
 use crate::node::messages::{path, pose_stamped};
+use crate::node::route::Route;
 use crate::world::Image;
 
 /// The frame of the walk's first camera, with its optical axes.
@@ -22,7 +23,8 @@ pub struct TruthTopics {
     path: Publisher<Path>,
     depth: Publisher<msg::Image>,
     /// `world_from_camera`.
-    poses: Vec<(Stamp, Isometry3<f64>)>,
+    route: Route,
+    frames: usize,
 }
 
 impl TruthTopics {
@@ -35,17 +37,19 @@ impl TruthTopics {
             pose: node.create_publisher("~/truth/pose", QosProfile::default())?,
             path: node.create_publisher("~/truth/path", latched)?,
             depth: node.create_publisher("~/truth/depth", QosProfile::default().keep_last(2))?,
-            poses: Vec::new(),
+            route: Route::default(),
+            frames: 0,
         })
     }
 
     pub fn publish(&mut self, stamp: Stamp, world_from_camera: Isometry3<f64>) -> r2r::Result<()> {
-        self.poses.push((stamp, world_from_camera));
+        self.route.push(stamp, world_from_camera, PATH_MAX_POSES);
+        self.frames += 1;
         self.pose
             .publish(&pose_stamped(stamp, WORLD, &world_from_camera))?;
-        if self.poses.len() % PATH_FRAMES == 1 {
+        if self.frames % PATH_FRAMES == 1 {
             self.path
-                .publish(&path(&self.poses, WORLD, PATH_MAX_POSES))?;
+                .publish(&path(stamp, WORLD, &self.route.thinned(PATH_MAX_POSES)))?;
         }
         Ok(())
     }

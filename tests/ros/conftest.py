@@ -45,12 +45,12 @@ def start_node(tmp_path):
     """Starts a node: start_node(parameter=value, ...). Whatever a test leaves running is ended after it."""
     running = []
 
-    def start(**parameters):
+    def start(namespace='', **parameters):
         parameters.setdefault('model', str(ROOT / 'models' / 'demo' / 'weights.safetensors'))
         parameters.setdefault('provider', 'cpu')
         parameters.setdefault('image_topic', '/image')
         parameters.setdefault('output_dir', str(tmp_path / 'maps'))
-        process = MappingProcess(tmp_path, parameters)
+        process = MappingProcess(tmp_path, parameters, namespace)
         running.append(process)
         return process
 

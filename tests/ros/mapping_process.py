@@ -13,14 +13,17 @@ EXECUTABLE = pathlib.Path(os.environ.get('MAPPING_NODE', ROOT / 'target' / 'debu
 
 
 class MappingProcess:
-    def __init__(self, folder, parameters):
+    def __init__(self, folder, parameters, namespace=''):
         number = len(list(folder.glob('node-*.log')))
         self.log_file = folder / f'node-{number}.log'
         parameter_file = folder / f'node-{number}.yaml'
         parameter_file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
+        command = [EXECUTABLE, '--ros-args', '--params-file', parameter_file]
+        if namespace:
+            command += ['-r', f'__ns:={namespace}']
         with self.log_file.open('wb') as log:
             self.process = subprocess.Popen(
-                [EXECUTABLE, '--ros-args', '--params-file', parameter_file],
+                command,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

@@ -27,7 +27,7 @@ class Observer:
         )
         every = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
         for name, kind, topic, qos in [
-            ('points', PointCloud2, f'{NODE}/points', latched),
+            ('map', PointCloud2, f'{NODE}/map', latched),
             ('path', Path, f'{NODE}/path', latched),
             ('pose', PoseStamped, f'{NODE}/pose', every),
             ('odometry', Odometry, f'{NODE}/odometry', every),
@@ -36,9 +36,15 @@ class Observer:
         ]:
             self.received[name] = []
             self.node.create_subscription(kind, topic, self.received[name].append, qos)
+        self.every = every
         self.raw = self.node.create_publisher(Image, '/image', qos_profile_sensor_data)
         self.info = self.node.create_publisher(CameraInfo, '/camera_info', qos_profile_sensor_data)
         self.compressed = self.node.create_publisher(CompressedImage, '/image/compressed', qos_profile_sensor_data)
+
+    def listen(self, name, kind, topic, qos=None):
+        """One more topic, whose messages are kept under a name."""
+        self.received[name] = []
+        return self.node.create_subscription(kind, topic, self.received[name].append, qos or self.every)
 
     def close(self):
         self.node.destroy_node()
@@ -69,25 +75,26 @@ class Observer:
     def count(self, key):
         return int(self.figures().get(key, 0))
 
-    def wait_until_ready(self, process, timeout=120.0):
+    def wait_until_ready(self, process, timeout=120.0, publishers=None):
+        """Waits until the node has its model and listens to one of the publishers, by default to ours."""
+        publishers = publishers or (self.raw, self.compressed)
+
         def ready():
             assert process.is_running(), process.log()
             return self.figures().get('state', 'starting') != 'starting'
 
         assert self.wait_until(ready, timeout), process.log()
-        for publisher in (self.raw, self.compressed):
-            if publisher.get_subscription_count():
-                return
-        raise AssertionError(f'the node listens to none of our topics\n{process.log()}')
+        listens = self.wait_until(lambda: any(p.get_subscription_count() for p in publishers), 10)
+        assert listens, f'the node listens to none of our topics\n{process.log()}'
 
     def play(self, messages, publisher, period=0.1):
         for message in messages:
             publisher.publish(message)
             self.spin(period)
 
-    def call(self, service, timeout=30.0):
-        client = self.node.create_client(Trigger, f'{NODE}/{service}')
+    def call(self, service, timeout=30.0, kind=Trigger, **fields):
+        client = self.node.create_client(kind, f'{NODE}/{service}')
         assert client.wait_for_service(timeout_sec=timeout)
-        future = client.call_async(Trigger.Request())
+        future = client.call_async(kind.Request(**fields))
         assert self.wait_until(future.done, timeout)
         return future.result()

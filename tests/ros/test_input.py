@@ -86,14 +86,14 @@ def test_masked_and_cropped_parts_are_not_mapped(observer, start_node, tmp_path)
     mask.write_bytes(png_of_two(0, 255))
     widths = []
     for parameters in ({}, {'mask_image': str(mask)}, {'crop': [56, 0, 0, 0]}):
-        process = start_node(points_rate=5.0, conf_threshold=0.0, **parameters)
-        for name in ('diagnostics', 'points', 'pose'):
+        process = start_node(map_rate=5.0, conf_threshold=0.0, **parameters)
+        for name in ('diagnostics', 'map', 'pose'):
             observer[name].clear()
         observer.wait_until_ready(process)
         observer.play(raw_walk(range(8)), observer.raw)
         assert observer.wait_until(lambda: last_stamp(observer) == stamp_of(7), 20), process.log()
-        assert observer.wait_until(lambda: observer['points'] and nanoseconds(observer['points'][-1].header.stamp) == stamp_of(7))
-        widths.append(observer['points'][-1].width)
+        assert observer.wait_until(lambda: observer['map'] and nanoseconds(observer['map'][-1].header.stamp) == stamp_of(7))
+        widths.append(observer['map'][-1].width)
         process.stop()
     whole, masked, cropped = widths
     assert 0.2 < masked / whole < 0.8 and cropped > 0

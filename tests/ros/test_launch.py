@@ -19,7 +19,7 @@ from walk import raw_walk
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAUNCH_FILE = ROOT / 'launch' / 'mapping.launch.py'
 ARGUMENTS = {
-    'image_topic', 'image_transport', 'camera_info_topic', 'model', 'provider', 'params_file', 'use_sim_time', 'namespace', 'log_level', 'output_dir'
+    'image_topic', 'image_transport', 'camera_info_topic', 'model', 'provider', 'params_file', 'use_sim_time', 'namespace', 'log_level', 'output_dir', 'rviz', 'bag'
 }  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def description(monkeypatch):
         'launch': {'LaunchDescription': recorded('LaunchDescription')},
         'launch.actions': {
             'DeclareLaunchArgument': recorded('DeclareLaunchArgument', 'default_value', 'description', 'choices'),
+            'ExecuteProcess': recorded('ExecuteProcess', 'cmd', 'output'),
             'OpaqueFunction': recorded('OpaqueFunction', 'function', 'args', 'kwargs'),
             'SetEnvironmentVariable': recorded('SetEnvironmentVariable', 'name', 'value'),
         },
@@ -95,6 +96,19 @@ def test_only_what_is_given_overrides_the_parameter_file(description):
     assert node.kwargs['namespace'] == 'front'
     assert node.kwargs['parameters'] == ['/p.yaml', {'image_topic': '/cam', 'use_sim_time': True}]
     assert node.kwargs['arguments'] == ['--ros-args', '--log-level', 'warn']
+
+
+def test_rviz_and_a_bag_come_along_when_asked_for(description):
+    (opaque,) = of_kind(description, 'OpaqueFunction')
+    context = dict.fromkeys(ARGUMENTS, '')
+    context.update(image_topic='/cam', params_file='/p.yaml', namespace='/front', rviz='true', bag='/walk.mcap')
+    node, rviz, bag = opaque.kwargs['function'](context)
+    assert node.kwargs['parameters'][1]['use_sim_time'] is True and rviz.kwargs['parameters'] == [{'use_sim_time': True}]
+    remapped = dict(rviz.kwargs['remappings'])
+    assert remapped['/lingbot_map/map'] == '/front/lingbot_map/map' and remapped['/image'] == '/cam'
+    view = (ROOT / 'config' / 'mapping.rviz').read_text()
+    assert all(f'Value: {topic}\n' in view for topic in remapped), 'topics that the view names'
+    assert bag.kwargs['cmd'] == ['ros2', 'bag', 'play', '/walk.mcap', '--clock']
 
 
 def library_folder(name):

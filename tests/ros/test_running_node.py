@@ -30,13 +30,13 @@ def cloud_as_array(cloud):
 @pytest.fixture
 def mapped(observer, start_node):
     """A node that has mapped the first frames of the walk."""
-    process = start_node(points_rate=5.0)
+    process = start_node(map_rate=5.0)
     observer.wait_until_ready(process)
     observer.play(raw_walk(range(FRAMES)), observer.raw)
     # Under load single frames may be overtaken by newer ones: that is what the node is for.
     assert observer.wait_until(lambda: nanoseconds_of_last(observer['pose']) == stamp_of(FRAMES - 1)), process.log()
     assert observer.wait_until(lambda: observer['path'] and nanoseconds_of_last(observer['path']) == stamp_of(FRAMES - 1))
-    assert observer.wait_until(lambda: nanoseconds_of_last(observer['points']) == stamp_of(FRAMES - 1))
+    assert observer.wait_until(lambda: nanoseconds_of_last(observer['map']) == stamp_of(FRAMES - 1))
     return process
 
 
@@ -83,7 +83,7 @@ def test_everything_is_published_with_consistent_stamps_and_frames(observer, map
 
 
 def test_the_map_is_the_room_with_z_up(observer, mapped):
-    cloud = observer['points'][-1]
+    cloud = observer['map'][-1]
     assert cloud.header.frame_id == 'map'
     assert (cloud.height, cloud.point_step, cloud.is_dense) == (1, 20, True)
     assert [field.name for field in cloud.fields] == ['x', 'y', 'z', 'rgb', 'confidence']
@@ -122,7 +122,7 @@ def test_diagnostics_say_what_is_going_on(observer, mapped):
     assert observer.count('memory MB') > 10
 
 
-def test_both_services(observer, mapped):
+def test_save_map_and_reset(observer, mapped):
     saved = observer.call('save_map')
     assert saved.success, saved.message
     folder = pathlib.Path(saved.message)
@@ -132,7 +132,7 @@ def test_both_services(observer, mapped):
     assert len((folder / 'trajectory.tum').read_text().splitlines()) == len(observer['pose'])
 
     assert observer.call('reset').success
-    assert observer.wait_until(lambda: observer['points'][-1].width == 0, 10), 'the emptied map is told'
+    assert observer.wait_until(lambda: observer['map'][-1].width == 0, 10), 'the emptied map is told'
     again = observer.call('save_map')
     assert not again.success and 'no map' in again.message
 
@@ -170,13 +170,13 @@ def test_compressed_images(observer, start_node):
 
 
 def test_frames_and_links_are_parameters(observer, start_node):
-    process = start_node(map_frame='/world', odom_frame='visual_odom', base_frame='robot', publish_odom_to_base=False)
+    process = start_node(map_frame='/world', odom_frame='visual_odom', base_frame='robot', publish_map_to_odom=False)
     observer.wait_until_ready(process)
     observer.play(raw_walk(range(8)), observer.raw)
     assert observer.wait_until(lambda: len(observer['pose']) >= 4, 20), process.log()
     assert observer['pose'][-1].header.frame_id == 'world'
     links = {(t.header.frame_id, t.child_frame_id) for message in observer['tf'] for t in message.transforms}
-    assert links == {('world', 'visual_odom')}
+    assert links == {('visual_odom', 'robot')}
     assert observer['odometry'][-1].child_frame_id == 'robot'
 
 
@@ -186,7 +186,7 @@ def test_frames_and_links_are_parameters(observer, start_node):
         ({'model': ''}, 'model is not set'),
         ({'model': '/nowhere/at/all'}, '/nowhere/at/all'),
         ({'provider': 'gpu'}, 'auto | cpu | cuda | tensorrt'),
-        ({'points_rate': 0.0}, '0.01 to 100'),
+        ({'map_rate': 0.0}, '0.01 to 100'),
         ({'onnxruntime_library': '/nowhere/libonnxruntime.so'}, '/nowhere/libonnxruntime.so'),
         ({'map_frame': 'odom', 'odom_frame': '/odom'}, 'each needs a frame of its own'),
         ({'mask_image': '/nowhere/mask.png'}, '/nowhere/mask.png'),
@@ -202,7 +202,7 @@ def test_a_start_that_cannot_succeed_says_why(start_node, parameters, told):
 
 
 def test_unknown_parameters_are_reported_and_integers_taken_for_numbers(observer, start_node):
-    process = start_node(conf_treshold=2.0, voxel_size=1, points_rate=2)
+    process = start_node(conf_treshold=2.0, voxel_size=1, map_rate=2)
     observer.wait_until_ready(process)
     assert 'conf_treshold is not known' in process.log()
     assert 'a typing error for conf_threshold?' in process.log()

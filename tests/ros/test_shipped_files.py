@@ -1,5 +1,6 @@
 """What is installed beside the executables."""
 
+import json
 import pathlib
 import xml.etree.ElementTree as ElementTree
 
@@ -13,7 +14,19 @@ def test_the_rviz_view_shows_what_the_node_publishes():
     view = yaml.safe_load((ROOT / 'config' / 'mapping.rviz').read_text())['Visualization Manager']
     assert view['Global Options']['Fixed Frame'] == 'map'
     topics = {display['Topic']['Value'] for display in view['Displays'] if 'Topic' in display}
-    assert topics == {'/lingbot_map/points', '/lingbot_map/path', '/lingbot_map/pose'}
+    assert topics == {f'/lingbot_map/{name}' for name in ('map', 'points', 'path', 'pose', 'keyframes', 'depth/image')} | {'/image'}
+
+
+def test_the_foxglove_layout_shows_what_rviz_shows():
+    layout = json.loads((ROOT / 'config' / 'foxglove.json').read_text())
+    panels = layout['configById']
+
+    def leaves(node):
+        return [node] if isinstance(node, str) else leaves(node['first']) + leaves(node['second'])
+
+    assert set(leaves(layout['layout'])) == set(panels)
+    shown = set(panels['3D!map']['topics']) | {panels[f'Image!{name}']['imageMode']['imageTopic'] for name in ('camera', 'depth')}
+    assert shown == {f'/lingbot_map/{name}' for name in ('map', 'points', 'path', 'pose', 'keyframes', 'depth/image')} | {'/image'}
 
 
 def test_the_dds_profile_replaces_the_small_segment():

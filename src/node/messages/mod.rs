@@ -4,19 +4,31 @@ use nalgebra::{Isometry3, Vector3};
 use r2r::{
     builtin_interfaces::msg::Time,
     geometry_msgs::msg::{
-        Point, Pose, PoseStamped, Quaternion, Transform, TransformStamped, Twist,
-        Vector3 as RosVector3,
+        Point, Pose, PoseArray, PoseStamped, PoseWithCovarianceStamped, Quaternion, Transform,
+        TransformStamped, Twist, Vector3 as RosVector3,
     },
     nav_msgs::msg::{Odometry, Path},
-    sensor_msgs::msg::{PointCloud2, PointField},
     std_msgs::msg::Header,
 };
 
-use super::frames::transform_point;
-use crate::{camera::Stamp, map::MapPoint};
+use crate::camera::Stamp;
 
-/// Bytes of one point in a cloud: x, y, z, rgb and confidence, four bytes each.
-const POINT_STEP: usize = 20;
+mod camera_info;
+mod cloud;
+pub mod covariance;
+mod image;
+
+pub use camera_info::camera_info;
+pub use cloud::{empty_cloud, set_size};
+pub use image::{empty_image, set_pixels};
+
+/// A pose and how uncertain it is.
+#[derive(Debug, Clone)]
+pub struct UncertainPose {
+    pub pose: Isometry3<f64>,
+    /// [`covariance`] of it.
+    pub covariance: Vec<f64>,
+}
 
 pub fn header(stamp: Stamp, frame: &str) -> Header {
     let (sec, nanosec) = stamp.to_ros();
@@ -63,6 +75,20 @@ pub fn pose_stamped(stamp: Stamp, frame: &str, pose_in_frame: &Isometry3<f64>) -
     }
 }
 
+pub fn pose_with_covariance(
+    stamp: Stamp,
+    frame: &str,
+    uncertain: &UncertainPose,
+) -> PoseWithCovarianceStamped {
+    let mut message = PoseWithCovarianceStamped {
+        header: header(stamp, frame),
+        ..Default::default()
+    };
+    message.pose.pose = pose(&uncertain.pose);
+    message.pose.covariance.clone_from(&uncertain.covariance);
+    message
+}
+
 pub fn transform(
     stamp: Stamp,
     parent: &str,
@@ -83,7 +109,7 @@ pub fn transform(
 pub fn odometry(
     stamp: Stamp,
     (frame, child): (&str, &str),
-    frame_from_child: &Isometry3<f64>,
+    frame_from_child: &UncertainPose,
     (linear, angular): (Vector3<f64>, Vector3<f64>),
 ) -> Odometry {
     let mut message = Odometry {
@@ -91,7 +117,11 @@ pub fn odometry(
         child_frame_id: child.to_string(),
         ..Default::default()
     };
-    message.pose.pose = pose(frame_from_child);
+    message.pose.pose = pose(&frame_from_child.pose);
+    message
+        .pose
+        .covariance
+        .clone_from(&frame_from_child.covariance);
     message.twist.twist = Twist {
         linear: vector(&linear),
         angular: vector(&angular),
@@ -116,156 +146,27 @@ pub fn velocity(
     )
 }
 
-/// A path of at most `max_poses` poses, thinned evenly; the first and the last pose are always in it.
-pub fn path(poses: &[(Stamp, Isometry3<f64>)], frame: &str, max_poses: usize) -> Path {
-    let stamp = poses.last().map_or(Stamp(0), |(stamp, _)| *stamp);
-    let last = poses.len().saturating_sub(1);
-    let stride = last.div_ceil(max_poses.saturating_sub(1).max(1)).max(1);
-    let mut kept: Vec<usize> = (0..poses.len()).step_by(stride).collect();
-    if kept.last().is_some_and(|index| *index != last) {
-        kept.push(last);
-    }
+/// `poses` in order.
+pub fn path(stamp: Stamp, frame: &str, poses: &[(Stamp, Isometry3<f64>)]) -> Path {
     Path {
         header: header(stamp, frame),
-        poses: kept
-            .into_iter()
-            .map(|index| pose_stamped(poses[index].0, frame, &poses[index].1))
+        poses: poses
+            .iter()
+            .map(|(stamp, pose)| pose_stamped(*stamp, frame, pose))
             .collect(),
     }
 }
 
-/// A dense unorganised cloud, the points carried into the map's axes by `map_from_world`.
-pub fn cloud(
-    stamp: Stamp,
-    frame: &str,
-    map_from_world: &Isometry3<f32>,
-    points: impl Iterator<Item = MapPoint>,
-) -> PointCloud2 {
-    let mut data = Vec::with_capacity(points.size_hint().0 * POINT_STEP);
-    for point in points {
-        for coordinate in transform_point(map_from_world, point.position) {
-            data.extend_from_slice(&coordinate.to_le_bytes());
-        }
-        data.extend_from_slice(&packed_rgb(point.color).to_le_bytes());
-        data.extend_from_slice(&point.confidence.to_le_bytes());
-    }
-    let width = (data.len() / POINT_STEP) as u32;
-    let field = |name: &str, offset: u32| PointField {
-        name: name.to_string(),
-        offset,
-        datatype: PointField::FLOAT32 as u8,
-        count: 1,
-    };
-    PointCloud2 {
+pub fn pose_array(stamp: Stamp, frame: &str, poses: &[(Stamp, Isometry3<f64>)]) -> PoseArray {
+    PoseArray {
         header: header(stamp, frame),
-        height: 1,
-        width,
-        fields: vec![
-            field("x", 0),
-            field("y", 4),
-            field("z", 8),
-            field("rgb", 12),
-            field("confidence", 16),
-        ],
-        is_bigendian: false,
-        point_step: POINT_STEP as u32,
-        row_step: data.len() as u32,
-        data,
-        is_dense: true,
+        poses: poses.iter().map(|(_, each)| pose(each)).collect(),
     }
-}
-
-/// 0x00RRGGBB, the bits that PCL and RViz read from the float field "rgb".
-fn packed_rgb([red, green, blue]: [u8; 3]) -> u32 {
-    u32::from_be_bytes([0, red, green, blue])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nalgebra::Isometry3;
-
-    fn point(position: [f32; 3], color: [u8; 3]) -> MapPoint {
-        MapPoint {
-            position,
-            color,
-            confidence: 2.5,
-        }
-    }
-
-    #[test]
-    fn a_cloud_has_the_documented_layout_and_colours() {
-        let points = [
-            point([1.0, 2.0, 3.0], [255, 0, 0]),
-            point([0.0; 3], [0, 255, 0]),
-            point([0.0; 3], [0, 0, 255]),
-        ];
-        let message = cloud(
-            Stamp(1_500_000_000),
-            "map",
-            &Isometry3::identity(),
-            points.into_iter(),
-        );
-        assert_eq!(
-            (
-                message.width,
-                message.height,
-                message.point_step,
-                message.row_step
-            ),
-            (3, 1, 20, 60)
-        );
-        assert_eq!(
-            (message.header.stamp.sec, message.header.stamp.nanosec),
-            (1, 500_000_000)
-        );
-        let names: Vec<&str> = message
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        assert_eq!(names, ["x", "y", "z", "rgb", "confidence"]);
-        let word = |point: usize, field: usize| {
-            let at = point * 20 + field * 4;
-            u32::from_le_bytes(message.data[at..at + 4].try_into().unwrap())
-        };
-        assert_eq!(f32::from_bits(word(0, 1)), 2.0);
-        assert_eq!(
-            [word(0, 3), word(1, 3), word(2, 3)],
-            [0x00FF_0000, 0x0000_FF00, 0x0000_00FF]
-        );
-        assert_eq!(f32::from_bits(word(2, 4)), 2.5);
-        assert!(message.is_dense && !message.is_bigendian);
-    }
-
-    #[test]
-    fn an_empty_cloud_is_legal() {
-        let message = cloud(Stamp(1), "map", &Isometry3::identity(), std::iter::empty());
-        assert_eq!((message.width, message.height, message.row_step), (0, 1, 0));
-        assert_eq!(message.fields.len(), 5);
-    }
-
-    #[test]
-    fn a_long_path_keeps_its_ends_and_its_bound() {
-        for (length, bound) in [(0, 2), (1, 2), (2, 2), (100, 10), (1000, 2), (7, 7), (8, 7)] {
-            let poses: Vec<_> = (0..length)
-                .map(|i| (Stamp(i), Isometry3::translation(i as f64, 0.0, 0.0)))
-                .collect();
-            let message = path(&poses, "map", bound);
-            assert!(
-                message.poses.len() <= bound,
-                "{length} poses gave {}",
-                message.poses.len()
-            );
-            if length > 0 {
-                assert_eq!(message.poses[0].pose.position.x, 0.0);
-                assert_eq!(
-                    message.poses.last().unwrap().pose.position.x,
-                    (length - 1) as f64
-                );
-            }
-        }
-    }
 
     #[test]
     fn velocity_is_in_the_axes_of_the_moving_body() {

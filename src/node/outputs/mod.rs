@@ -1,166 +1,288 @@
-//! The node's publishers and what goes out on them.
+//! What goes out: messages about each mapped frame, and now and then the map and the way.
+
+mod links;
+mod mount;
+mod publishers;
+mod sent;
+
+use std::sync::Arc;
 
 use nalgebra::Isometry3;
 use r2r::{
-    Node, Publisher, QosProfile, WrappedTypesupport,
-    geometry_msgs::msg::PoseStamped,
-    nav_msgs::msg::{Odometry, Path},
-    sensor_msgs::msg::PointCloud2,
+    Node,
+    sensor_msgs::msg::{Image, PointCloud2},
     tf2_msgs::msg::TFMessage,
 };
 
 use super::{
     frames::{Frames, frame_name},
-    messages,
+    messages::{self, UncertainPose, covariance},
     parameters::Parameters,
+    route::Route,
+    tree::TransformTree,
 };
 use crate::{
     camera::Stamp,
+    map::{GridView, write_grid, write_points},
     mapper::{MapUpdate, Mapper},
+    stream::FrameType,
 };
+use links::Links;
+use mount::{Mount, Source};
+use publishers::{Publishers, listeners, send};
+use sent::Sent;
 
-struct Names {
-    map: String,
-    odom: String,
-    base: String,
+/// The frames' names.
+#[derive(Debug, Clone)]
+pub struct Names {
+    pub map: String,
+    pub odom: String,
+    pub base: String,
+}
+
+/// Messages that are filled anew for every frame.
+struct Buffers {
+    points: PointCloud2,
+    map: PointCloud2,
+    depth: Image,
+    confidence: Image,
 }
 
 pub struct Outputs {
-    frames: Frames,
+    parameters: Arc<Parameters>,
+    publishers: Publishers,
+    tree: Arc<TransformTree>,
     names: Names,
-    map_to_odom: bool,
-    odom_to_base: bool,
-    path_max_poses: usize,
-    points: Publisher<PointCloud2>,
-    pose: Publisher<PoseStamped>,
-    odometry: Publisher<Odometry>,
-    path: Publisher<Path>,
-    tf: Publisher<TFMessage>,
+    frames: Frames,
+    mount: Mount,
+    links: Links,
+    buffers: Buffers,
+    path: Route,
+    keyframes: Route,
+    /// The camera's frame that `/tf_static` was told of.
+    placed: Option<String>,
     /// The pose published last, for the velocity of the next.
     last: Option<(Stamp, Isometry3<f64>)>,
-    /// Grows whenever map and path change; what was sent last and to how many listeners.
+    /// Grows whenever map and path change.
     revision: u64,
-    sent_points: Sent,
+    sent_map: Sent,
     sent_path: Sent,
-}
-
-/// State of one output that is sent only when it changed or someone new listens.
-#[derive(Default)]
-struct Sent {
-    revision: u64,
-    listeners: usize,
-}
-
-impl Sent {
-    /// Whether it is to be sent now; if so, it counts as sent.
-    fn is_due(&mut self, revision: u64, listeners: usize) -> bool {
-        let due = listeners > 0 && (revision != self.revision || listeners > self.listeners);
-        self.listeners = listeners;
-        if due {
-            self.revision = revision;
-        }
-        due
-    }
+    sent_keyframes: Sent,
 }
 
 impl Outputs {
-    pub fn new(node: &mut Node, parameters: &Parameters) -> r2r::Result<Outputs> {
-        // Whoever comes late still gets the last map and path.
-        let latched = || {
-            QosProfile::default()
-                .keep_last(1)
-                .reliable()
-                .transient_local()
-        };
-        let live = || QosProfile::default().keep_last(10).reliable();
+    pub fn new(
+        node: &mut Node,
+        parameters: Arc<Parameters>,
+        tree: Arc<TransformTree>,
+    ) -> r2r::Result<Outputs> {
         Ok(Outputs {
-            frames: Frames::new(&parameters.camera_in_base),
+            publishers: Publishers::new(node, &parameters)?,
             names: Names {
                 map: frame_name(&parameters.map_frame, "map"),
                 odom: frame_name(&parameters.odom_frame, "odom"),
                 base: frame_name(&parameters.base_frame, "base_link"),
             },
-            map_to_odom: parameters.publish_map_to_odom,
-            odom_to_base: parameters.publish_odom_to_base,
-            path_max_poses: usize::try_from(parameters.path_max_poses).unwrap_or(usize::MAX),
-            points: node.create_publisher("~/points", latched())?,
-            pose: node.create_publisher("~/pose", live())?,
-            odometry: node.create_publisher("~/odometry", live())?,
-            path: node.create_publisher("~/path", latched())?,
-            tf: node.create_publisher("/tf", QosProfile::default().keep_last(100).reliable())?,
+            frames: Frames::default(),
+            mount: Mount::new(&parameters),
+            links: Links::new(&parameters),
+            buffers: Buffers {
+                points: messages::empty_cloud(),
+                map: messages::empty_cloud(),
+                depth: messages::empty_image(),
+                confidence: messages::empty_image(),
+            },
+            tree,
+            path: Route::default(),
+            keyframes: Route::default(),
+            placed: None,
             last: None,
             revision: 0,
-            sent_points: Sent::default(),
+            sent_map: Sent::default(),
             sent_path: Sent::default(),
+            sent_keyframes: Sent::default(),
+            parameters,
         })
     }
 
     /// Takes the parameters that may change while the node runs.
-    pub fn set_parameters(&mut self, parameters: &Parameters) {
-        self.map_to_odom = parameters.publish_map_to_odom;
-        self.odom_to_base = parameters.publish_odom_to_base;
-        self.path_max_poses = usize::try_from(parameters.path_max_poses).unwrap_or(usize::MAX);
+    pub fn set_parameters(&mut self, parameters: Arc<Parameters>) {
+        self.links.set_parameters(&parameters);
+        self.parameters = parameters;
     }
 
-    /// Sends what belongs to one mapped frame: pose, odometry and transforms, all with the image's stamp.
-    pub fn publish_update(&mut self, update: &MapUpdate) {
+    /// Poses whose map → odom could not be composed with the odometry of others.
+    pub fn odometry_missing(&self) -> u64 {
+        self.links.missing()
+    }
+
+    /// Sends what belongs to one mapped frame, all with the image's stamp. `camera`: the images' frame.
+    pub fn publish_update(&mut self, update: &MapUpdate, camera: &str) {
         self.revision += 1;
         let stamp = update.stamp;
-        let map_from_base = self.frames.map_from_base(&update.world_from_camera);
-        // There is no loop closure between odometry and map: they coincide.
-        let map_from_odom = Isometry3::identity();
-        let odom_from_base = map_from_base;
+        let base = self.names.base.clone();
+        if self.mount.look(&self.tree, &base, camera, stamp) == Source::Parameter {
+            self.place_camera(camera, stamp);
+        }
+        let map_from_base =
+            (self.frames).map_from_base(&update.world_from_camera, self.mount.base_from_optical());
+        self.publish_pose(update, map_from_base);
+        self.publish_points(update, camera);
+        self.publish_pictures(update, camera);
+    }
+
+    fn publish_pose(&mut self, update: &MapUpdate, map_from_base: Isometry3<f64>) {
+        let (stamp, prediction) = (update.stamp, &update.prediction);
+        let located = (self.links).locate(&self.tree, &self.names, stamp, &map_from_base);
+        if !located.transforms.is_empty() {
+            self.tree.note_own(&located.transforms);
+            let transforms = located.transforms;
+            send(&self.publishers.tf, &TFMessage { transforms });
+        }
+        let bound = usize::try_from(self.parameters.path_max_poses).unwrap_or(usize::MAX);
+        self.path.push(stamp, map_from_base, bound);
+        if prediction.frame_type != FrameType::Other {
+            self.keyframes.push(stamp, map_from_base, bound);
+        }
+
         let Names { map, odom, base } = &self.names;
-
-        let mut transforms = Vec::with_capacity(2);
-        if self.map_to_odom {
-            transforms.push(messages::transform(stamp, map, odom, &map_from_odom));
-        }
-        if self.odom_to_base {
-            transforms.push(messages::transform(stamp, odom, base, &odom_from_base));
-        }
-        if !transforms.is_empty() {
-            tell(self.tf.publish(&TFMessage { transforms }), "/tf");
-        }
-        tell(
-            self.pose
-                .publish(&messages::pose_stamped(stamp, map, &map_from_base)),
-            "pose",
+        send(
+            &self.publishers.pose,
+            &messages::pose_stamped(stamp, map, &map_from_base),
         );
-
-        let now = (stamp, odom_from_base);
+        // A frame without a depth to judge by is one that the network knows nothing about.
+        let error = covariance::depth_error(&prediction.depth, &prediction.depth_conf)
+            .unwrap_or((1.0, 1.0));
+        let uncertain = UncertainPose {
+            covariance: covariance::covariance(
+                error,
+                &map_from_base.translation.vector,
+                self.parameters.scale_uncertainty,
+            ),
+            pose: map_from_base,
+        };
+        send(
+            &self.publishers.pose_with_covariance,
+            &messages::pose_with_covariance(stamp, map, &uncertain),
+        );
+        let now = (stamp, map_from_base);
         let velocity = messages::velocity(self.last.as_ref().unwrap_or(&now), &now);
-        let odometry = messages::odometry(stamp, (odom, base), &odom_from_base, velocity);
-        tell(self.odometry.publish(&odometry), "odometry");
+        // Beside the odometry of others, ours is no odometry of that frame.
+        let frame = if located.has_outside_odometry {
+            map
+        } else {
+            odom
+        };
+        send(
+            &self.publishers.odometry,
+            &messages::odometry(stamp, (frame, base), &uncertain, velocity),
+        );
         self.last = Some(now);
     }
 
-    /// Sends the map and the path where they changed and someone listens. `stamp`: of the newest image in the map.
-    pub fn publish_map(&mut self, mapper: &Mapper, stamp: Stamp) {
-        if self
-            .sent_points
-            .is_due(self.revision, listeners(&self.points))
-        {
-            let map_from_world = self.frames.map_from_world();
-            let cloud = messages::cloud(
-                stamp,
-                &self.names.map,
-                &map_from_world,
-                mapper.map().points(),
-            );
-            tell(self.points.publish(&cloud), "points");
+    /// Tells once where the camera is on the robot, so that its pictures and points can be shown on the map.
+    fn place_camera(&mut self, camera: &str, stamp: Stamp) {
+        let is_told = self.placed.as_deref() == Some(camera);
+        let is_taken = camera == self.names.base || self.tree.parent_of(camera).is_some();
+        if is_told || is_taken || !self.parameters.publish_base_to_camera {
+            return;
         }
-        if self.sent_path.is_due(self.revision, listeners(&self.path)) {
-            let poses: Vec<_> = mapper
-                .trajectory()
-                .iter()
-                .map(|(stamp, world_from_camera)| {
-                    (*stamp, self.frames.map_from_base(world_from_camera))
-                })
-                .collect();
-            let mut path = messages::path(&poses, &self.names.map, self.path_max_poses);
-            path.header = messages::header(stamp, &self.names.map);
-            tell(self.path.publish(&path), "path");
+        let base_from_camera = self.mount.base_from_camera(camera);
+        let link = messages::transform(stamp, &self.names.base, camera, &base_from_camera);
+        let transforms = vec![link];
+        self.tree.note_own(&transforms);
+        send(&self.publishers.tf_static, &TFMessage { transforms });
+        self.placed = Some(camera.to_string());
+    }
+
+    /// This frame's points, in the camera's frame.
+    fn publish_points(&mut self, update: &MapUpdate, camera: &str) {
+        if listeners(&self.publishers.points) == 0 {
+            return;
+        }
+        let cloud = &mut self.buffers.points;
+        cloud.header = messages::header(update.stamp, camera);
+        let frame_from_camera = self.mount.camera_from_optical(camera);
+        let camera_from_world = update.world_from_camera.inverse();
+        if self.parameters.organised_points {
+            let (height, width) = update.prediction.depth.dim();
+            let view = GridView {
+                rows: height,
+                columns: width,
+                intrinsics: &update.intrinsics,
+                camera_from_world: &camera_from_world,
+                frame_from_camera: &frame_from_camera,
+            };
+            let filled = write_grid(&mut cloud.data, &view, &update.points);
+            messages::set_size(cloud, height, filled == height * width);
+        } else {
+            let frame_from_world = frame_from_camera * camera_from_world;
+            let points = update.points.iter().copied();
+            write_points(&mut cloud.data, &frame_from_world, points);
+            messages::set_size(cloud, 1, true);
+        }
+        send(&self.publishers.points, cloud);
+    }
+
+    /// Depth and confidence as pictures.
+    fn publish_pictures(&mut self, update: &MapUpdate, camera: &str) {
+        let Publishers {
+            depth,
+            depth_info,
+            confidence,
+            ..
+        } = &self.publishers;
+        let header = messages::header(update.stamp, camera);
+        let prediction = &update.prediction;
+        for (publisher, image, pixels) in [
+            (depth, &mut self.buffers.depth, &prediction.depth),
+            (
+                confidence,
+                &mut self.buffers.confidence,
+                &prediction.depth_conf,
+            ),
+        ] {
+            if listeners(publisher) > 0 {
+                image.header = header.clone();
+                messages::set_pixels(image, pixels.dim(), pixels);
+                send(publisher, image);
+            }
+        }
+        if listeners(depth_info) > 0 {
+            let size = prediction.depth.dim();
+            let info = messages::camera_info(header, size, &update.intrinsics);
+            send(depth_info, &info);
+        }
+    }
+
+    /// Sends the map and the way where they changed and someone listens. `stamp`: of the newest image in the map.
+    pub fn publish_map(&mut self, mapper: &Mapper, stamp: Stamp) {
+        let Publishers {
+            map,
+            path,
+            keyframes,
+            ..
+        } = &self.publishers;
+        let frame = &self.names.map;
+        if self.sent_map.is_due(self.revision, listeners(map)) {
+            let cloud = &mut self.buffers.map;
+            cloud.header = messages::header(stamp, frame);
+            let points = mapper.map().points();
+            let bound = usize::try_from(self.parameters.map_max_points).unwrap_or(usize::MAX);
+            let stride = points.len().div_ceil(bound.max(1)).max(1);
+            let map_from_world = self.frames.map_from_world();
+            write_points(&mut cloud.data, &map_from_world, points.step_by(stride));
+            messages::set_size(cloud, 1, true);
+            send(map, cloud);
+        }
+        let bound = usize::try_from(self.parameters.path_max_poses).unwrap_or(usize::MAX);
+        if self.sent_path.is_due(self.revision, listeners(path)) {
+            let message = messages::path(stamp, frame, &self.path.thinned(bound));
+            send(path, &message);
+        }
+        if (self.sent_keyframes).is_due(self.revision, listeners(keyframes)) {
+            let message = messages::pose_array(stamp, frame, &self.keyframes.thinned(bound));
+            send(keyframes, &message);
         }
     }
 
@@ -168,35 +290,9 @@ impl Outputs {
     pub fn map_was_reset(&mut self) {
         self.revision += 1;
         self.last = None;
-    }
-}
-
-fn listeners<T: WrappedTypesupport + 'static>(publisher: &Publisher<T>) -> usize {
-    publisher
-        .get_inter_process_subscription_count()
-        .unwrap_or(0)
-}
-
-fn tell(result: r2r::Result<()>, topic: &str) {
-    if let Err(error) = result {
-        log::debug!("{topic} was not published: {error}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Sent;
-
-    #[test]
-    fn sent_when_changed_or_when_someone_new_listens() {
-        let mut sent = Sent::default();
-        assert!(!sent.is_due(1, 0), "nobody listens");
-        assert!(sent.is_due(1, 1), "changed");
-        assert!(!sent.is_due(1, 1), "nothing new");
-        assert!(sent.is_due(1, 2), "one more listener");
-        assert!(!sent.is_due(1, 1), "one listener less");
-        assert!(sent.is_due(1, 2), "a new one in its place");
-        assert!(!sent.is_due(2, 0), "nobody listens");
-        assert!(sent.is_due(2, 1), "changed meanwhile");
+        self.frames.reset();
+        self.mount.reset();
+        self.path.clear();
+        self.keyframes.clear();
     }
 }

@@ -184,14 +184,24 @@ parameters! {
         "Frame of the odometry.";
     base_frame: String = "base_link", Range::NotEmpty,
         "Frame of the robot, whose pose is published.";
-    camera_frame: String = "camera", Range::NotEmpty,
+    camera_frame: String = "camera_optical_frame", Range::NotEmpty,
         "Name of the camera's frame where images carry none.";
+    camera_axes: String = "auto", Range::OneOf(&["auto", "optical", "body"]),
+        "Axes of the camera's frame: optical (x right, y down, z forward), body (x forward, y left, z up) or auto: optical where the name ends with optical or optical_frame (REP-103).";
     camera_in_base: [f64; 6] = [0.0; 6], Range::Numbers(-1000.0, 1000.0),
-        "Place of the camera body (x forward, y left, z up) on the robot: x, y, z, roll, pitch, yaw in metres and radians.";
+        "Place of the camera body (x forward, y left, z up) on the robot where /tf does not know it: x, y, z, roll, pitch, yaw in metres and radians.";
     publish_map_to_odom: bool = true, Range::Any,
         "Publish the link map to odom on /tf.", live;
     publish_odom_to_base: bool = true, Range::Any,
-        "Publish the link odom to base_link on /tf. Off where wheels or an IMU publish it.", live;
+        "Publish the link odom to base_link on /tf. Where another node publishes it, map to odom is composed with that; off, it is waited for.", live;
+    publish_base_to_camera: bool = true, Range::Any,
+        "Publish base_link to the camera's frame on /tf_static, by camera_in_base, where no other node places the camera.", live;
+    transform_timeout: f64 = 0.1, Range::Numbers(0.0, 10.0),
+        "Seconds to wait for transforms of other nodes at the time of an image.";
+    transform_tolerance: f64 = 0.5, Range::Numbers(0.0, 60.0),
+        "Seconds by which map to odom is dated ahead beside the odometry of others, so that it holds until the next image.", live;
+    scale_uncertainty: f64 = 1.0, Range::Numbers(0.0, 100.0),
+        "Relative standard deviation of the map's unit against the metre, for the covariances. 1: unknown; 0 for a model trained in metres.", live;
     unset_stamp: String = "arrival", Range::OneOf(&["arrival", "refuse"]),
         "An image with stamp 0: arrival (takes the time of its arrival) or refuse.", live;
     clock_jump_seconds: f64 = 1.0, Range::Numbers(0.0, 1e6),
@@ -202,10 +212,18 @@ parameters! {
         "A gap longer than this starts a new map. 0: no gap does.", live;
     size_change: String = "new_map", Range::OneOf(&["new_map", "refuse"]),
         "Images of another size than before: new_map begins one with them, refuse drops them.", live;
-    points_rate: f64 = 1.0, Range::Numbers(0.01, 100.0),
-        "How often a second the map and the path are published, while they change and someone listens.", live;
+    autostart: bool = true, Range::Any,
+        "Map from the start; else the node waits, paused, for ~/pause with false.";
+    map_rate: f64 = 1.0, Range::Numbers(0.01, 100.0),
+        "How often a second the map, the path and the keyframes are published, while they change and someone listens.", live;
+    map_max_points: i64 = 500_000, Range::Integers(1, 100_000_000),
+        "Most points in a published map; a larger one is thinned out evenly. Saved maps have all.", live;
+    organised_points: bool = false, Range::Any,
+        "Publish ~/points as a grid like the picture, NaN where a pixel has no point; else only the points.", live;
+    output_reliability: String = "reliable", Range::OneOf(&["reliable", "best_effort"]),
+        "How ~/points, ~/depth and ~/confidence are offered. reliable is heard by every subscriber; best_effort only by those that ask for it.";
     path_max_poses: i64 = 2000, Range::Integers(2, 1_000_000),
-        "Most poses in a published path; a longer one is thinned out evenly.", live;
+        "Most poses in a published path, and most keyframes; a longer one is thinned out evenly.", live;
     output_dir: String = "lingbot_map_output", Range::NotEmpty,
         "Folder for saved maps; each is saved into a folder of its own, named by date and time.", live;
     save_on_exit: bool = false, Range::Any,

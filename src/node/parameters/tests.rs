@@ -58,8 +58,8 @@ fn values_outside_the_range_are_refused_and_change_nothing() {
     let mut parameters = Parameters::default();
     for (name, value) in [
         ("provider", ParameterValue::String("gpu".into())),
-        ("points_rate", ParameterValue::Double(f64::NAN)),
-        ("points_rate", ParameterValue::Double(0.0)),
+        ("map_rate", ParameterValue::Double(f64::NAN)),
+        ("map_rate", ParameterValue::Double(0.0)),
         ("map_frame", ParameterValue::String(" ".into())),
         ("max_points", ParameterValue::Integer(-1)),
         (
@@ -81,9 +81,9 @@ fn values_outside_the_range_are_refused_and_change_nothing() {
             .is_err()
     );
     assert_eq!(
-        parameters.set("points_rat", &ParameterValue::Double(1.0)),
+        parameters.set("map_rat", &ParameterValue::Double(1.0)),
         Err(ParameterError::Unknown {
-            nearest: Some("points_rate")
+            nearest: Some("map_rate")
         })
     );
     assert_eq!(parameters, Parameters::default());
@@ -122,4 +122,31 @@ fn frames_must_differ_and_sizes_be_whole() {
         ..Default::default()
     };
     assert_eq!(half.check(), Err(Conflict::HalfASize));
+}
+
+#[test]
+fn shipped_presets_are_values_that_the_node_takes() {
+    for preset in ["gpu_8gb.yaml", "jetson.yaml"] {
+        let path = format!("{}/config/{preset}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+        let mut parameters = Parameters::default();
+        let given = yaml["/**"]["ros__parameters"].as_mapping().unwrap();
+        for (name, value) in given {
+            let value = match value {
+                serde_yaml::Value::Bool(value) => ParameterValue::Bool(*value),
+                serde_yaml::Value::String(value) => ParameterValue::String(value.clone()),
+                serde_yaml::Value::Number(number) => match number.as_i64() {
+                    Some(integer) => ParameterValue::Integer(integer),
+                    None => ParameterValue::Double(number.as_f64().unwrap()),
+                },
+                _ => panic!("{preset}: {name:?}"),
+            };
+            let name = name.as_str().unwrap();
+            let set = parameters.set(name, &value);
+            assert_eq!(set, Ok(()), "{preset}: {name}");
+        }
+        assert_eq!(parameters.check(), Ok(()));
+        assert_ne!(parameters, Parameters::default());
+    }
 }
