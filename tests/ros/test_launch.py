@@ -4,6 +4,7 @@ import glob
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -85,6 +86,14 @@ def test_the_description_declares_its_arguments(description):
     assert all(kwargs['description'] and 'default_value' in kwargs for kwargs in declared.values())
     variables = [entity.args[0] for entity in of_kind(description, 'SetEnvironmentVariable')]
     assert variables == ['FASTRTPS_DEFAULT_PROFILES_FILE']
+
+
+def test_the_documented_arguments_are_those_declared(description):
+    text = (ROOT / 'docs' / 'ros.md').read_text()
+    section = re.search(r'^## Launch arguments\n(.*?)^## ', text, re.S | re.M).group(1)
+    assert set(re.findall(r'^\| `(\w+)`', section, re.M)) == {
+        entity.args[0] for entity in of_kind(description, 'DeclareLaunchArgument')
+    }
 
 
 def test_only_what_is_given_overrides_the_parameter_file(description):
