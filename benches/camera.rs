@@ -10,7 +10,7 @@ use lingbot_map::camera::{
 };
 use lingbot_map::geometry::Intrinsics;
 use lingbot_map::map::{
-    FrameView, GridView, PointFilter, VoxelMap, VoxelMapConfig, points_of_frame, write_grid,
+    FrameView, GridView, PointFilter, Scale, VoxelMap, VoxelMapConfig, points_of_frame, write_grid,
     write_points,
 };
 use nalgebra::{Isometry3, Vector3};
@@ -148,7 +148,7 @@ fn cloud(c: &mut Criterion) {
     group.bench_function("bytes of the points", |b| {
         b.iter(|| {
             let points = black_box(&points).iter().copied();
-            write_points(&mut bytes_out, &camera_from_world, points)
+            write_points(&mut bytes_out, &Scale::UNIT, &camera_from_world, points)
         })
     });
     let grid = GridView {
@@ -156,6 +156,7 @@ fn cloud(c: &mut Criterion) {
         columns: width,
         intrinsics: &intrinsics,
         camera_from_world: &camera_from_world,
+        scale: &Scale::UNIT,
         frame_from_camera: &Isometry3::identity(),
     };
     group.bench_function("bytes of the points as a grid", |b| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use image::RgbImage;
-use nalgebra::Isometry3;
+use nalgebra::{Isometry3, Point3, Vector3};
 use ndarray::Array2;
 
 use crate::camera::{
@@ -17,8 +17,8 @@ use crate::camera::{
 };
 use crate::geometry::{Intrinsics, decode_pose};
 use crate::map::{
-    FrameView, MapError, MapPoint, PointFilter, PreviewSize, Trajectory, VoxelMap, VoxelMapConfig,
-    points_of_frame, write_ply, write_preview,
+    FrameView, MapError, MapPoint, PointFilter, PreviewSize, ScaleKeeper, ScaleSource, Trajectory,
+    VoxelMap, VoxelMapConfig, points_of_frame, write_ply, write_preview,
 };
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
@@ -56,6 +56,9 @@ impl MapperError {
     }
 }
 
+/// Relative standard deviation of a scale that a network has learnt.
+const MODEL_UNCERTAINTY: f64 = 0.05;
+
 /// How frames become a map.
 #[derive(Clone, Debug)]
 pub struct MapperConfig {
@@ -69,6 +72,7 @@ pub struct MapperConfig {
     pub intrinsics: IntrinsicsSource,
     pub filter: PointFilter,
     pub voxel: VoxelMapConfig,
+    pub scale: ScaleSource,
 }
 
 /// Whose focal lengths turn depth into points.
@@ -106,7 +110,20 @@ impl MapperConfig {
             intrinsics: IntrinsicsSource::default(),
             filter: PointFilter::default(),
             voxel: VoxelMapConfig::default(),
+            scale: scale_of_model(manifest),
         }
+    }
+}
+
+/// A model that was trained in metres says so.
+fn scale_of_model(manifest: &Manifest) -> ScaleSource {
+    let defaults = manifest.network.demo.as_ref();
+    match defaults.and_then(|defaults| defaults.metres_per_unit) {
+        Some(factor) if factor.is_finite() && factor > 0.0 => ScaleSource::Fixed {
+            factor,
+            uncertainty: MODEL_UNCERTAINTY,
+        },
+        _ => ScaleSource::None,
     }
 }
 
@@ -191,6 +208,7 @@ pub struct Mapper {
     intrinsics: IntrinsicsSource,
     filter: PointFilter,
     map: VoxelMap,
+    scale: ScaleKeeper,
     trajectory: Trajectory,
     pending: VecDeque<Pending>,
     frames_in: u64,
@@ -221,6 +239,7 @@ impl Mapper {
             stream,
             filter: config.filter,
             map: VoxelMap::new(config.voxel),
+            scale: ScaleKeeper::new(config.scale),
             trajectory: Trajectory::default(),
             pending: VecDeque::new(),
             frames_in: 0,
@@ -264,6 +283,7 @@ impl Mapper {
     fn begin_map(&mut self) {
         self.map.clear();
         self.trajectory.clear();
+        self.scale.reset();
         self.is_lost = false;
         self.maps += 1;
     }
@@ -290,6 +310,26 @@ impl Mapper {
         self.preparer.rectifier()
     }
 
+    /// What is known of the map's unit.
+    pub fn scale(&self) -> &ScaleKeeper {
+        &self.scale
+    }
+
+    /// Tells where the camera of an update was, in metres and in a frame that does not jump. Returns whether the scale
+    /// has just become known by it.
+    pub fn see_odometry(&mut self, update: &MapUpdate, odom_from_camera: &Isometry3<f64>) -> bool {
+        let position = |pose: &Isometry3<f64>| Point3::from(pose.translation.vector);
+        let in_map = position(&update.world_from_camera);
+        self.scale.see_odometry(in_map, position(odom_from_camera))
+    }
+
+    /// Tells which way is up in the network's world, for the camera's height above the floor. Returns whether the scale
+    /// has just become known.
+    pub fn see_floor(&mut self, update: &MapUpdate, up: &Vector3<f64>) -> bool {
+        let camera = Point3::from(update.world_from_camera.translation.vector);
+        self.scale.see_frame(&update.points, &camera, up)
+    }
+
     /// For the frames to come; what is in the map stays.
     pub fn set_filter(&mut self, filter: PointFilter) {
         self.filter = filter;
@@ -308,7 +348,7 @@ impl Mapper {
         &self.trajectory
     }
 
-    /// Writes `trajectory.tum`, `map.ply` and `preview.png`, each whole or not at all.
+    /// Writes `trajectory.tum`, `map.ply` and `preview.png`, each whole or not at all, in metres where the scale is known.
     pub fn save(&self, folder: &Path) -> Result<SavedMap, MapperError> {
         std::fs::create_dir_all(folder).map_err(|source| MapError::Write {
             path: folder.to_owned(),
@@ -319,15 +359,14 @@ impl Mapper {
             map: folder.join("map.ply"),
             preview: folder.join("preview.png"),
         };
-        let points: Vec<MapPoint> = self.map.points().collect();
-        self.trajectory.write_tum(&saved.trajectory)?;
+        let scale = self.scale.scale();
+        let points: Vec<MapPoint> = (self.map.points())
+            .map(|point| scale.of_point(point))
+            .collect();
+        let trajectory = self.trajectory.scaled(&scale);
+        trajectory.write_tum(&saved.trajectory)?;
         write_ply(&saved.map, points.iter().copied())?;
-        write_preview(
-            &saved.preview,
-            &points,
-            &self.trajectory,
-            PreviewSize::default(),
-        )?;
+        write_preview(&saved.preview, &points, &trajectory, PreviewSize::default())?;
         Ok(saved)
     }
 

@@ -1,56 +1,67 @@
 //! Points as they travel: twenty bytes each, little-endian.
 
-use nalgebra::{Isometry3, Matrix3, Vector3};
+use nalgebra::Isometry3;
 
-use super::MapPoint;
+use super::{MapPoint, Scale};
 use crate::geometry::Intrinsics;
 
 /// Bytes of a point: x, y, z, colour as 0x00RRGGBB, confidence, four bytes each.
 pub const POINT_BYTES: usize = 20;
 
-/// What takes points from one frame into another, ready to be applied to many.
+/// What takes points from one frame into another, ready to be applied to many: the rows of a matrix, and an offset.
 #[derive(Debug, Clone, Copy)]
 struct Carrier {
-    rotation: Matrix3<f32>,
-    translation: Vector3<f32>,
+    rows: [[f32; 3]; 3],
+    offset: [f32; 3],
 }
 
 impl Carrier {
-    fn new(transform: &Isometry3<f64>) -> Self {
+    fn new(transform: &Isometry3<f64>, scale: &Scale) -> Self {
+        let rotation = transform.rotation.to_rotation_matrix();
+        let matrix = (rotation.matrix() * scale.metres_per_unit).cast::<f32>();
         Self {
-            rotation: transform.rotation.to_rotation_matrix().matrix().cast(),
-            translation: transform.translation.vector.cast(),
+            rows: matrix.transpose().into(),
+            offset: transform.translation.vector.cast().into(),
         }
     }
 
+    #[inline]
     fn carry(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
-        (self.rotation * Vector3::new(x, y, z) + self.translation).into()
+        let [first, second, third] = &self.rows;
+        let along = |row: &[f32; 3], offset: f32| row[0] * x + row[1] * y + row[2] * z + offset;
+        [
+            along(first, self.offset[0]),
+            along(second, self.offset[1]),
+            along(third, self.offset[2]),
+        ]
     }
 }
 
-fn write_point(bytes: &mut [u8], [x, y, z]: [f32; 3], [r, g, b]: [u8; 3], confidence: f32) {
+#[inline]
+fn packed([x, y, z]: [f32; 3], [r, g, b]: [u8; 3], confidence: f32) -> [u8; POINT_BYTES] {
     let colour = u32::from_be_bytes([0, r, g, b]);
-    let words = [
+    bytemuck::cast([
         x.to_le_bytes(),
         y.to_le_bytes(),
         z.to_le_bytes(),
         colour.to_le_bytes(),
         confidence.to_le_bytes(),
-    ];
-    bytes.copy_from_slice(words.as_flattened());
+    ])
 }
 
-/// Puts points into `out`, in place of what it held, carried by `frame_from_world`.
+/// Puts points into `out`, in place of what it held: scaled, then carried by `frame_from_world`, which is in metres.
 pub fn write_points(
     out: &mut Vec<u8>,
+    scale: &Scale,
     frame_from_world: &Isometry3<f64>,
     points: impl ExactSizeIterator<Item = MapPoint>,
 ) {
-    let carrier = Carrier::new(frame_from_world);
+    let carrier = Carrier::new(frame_from_world, scale);
     out.resize(points.len() * POINT_BYTES, 0);
-    for (bytes, point) in out.chunks_exact_mut(POINT_BYTES).zip(points) {
+    let (packets, _) = out.as_chunks_mut();
+    for (packet, point) in packets.iter_mut().zip(points) {
         let position = carrier.carry(point.position);
-        write_point(bytes, position, point.color, point.confidence);
+        *packet = packed(position, point.color, point.confidence);
     }
 }
 
@@ -61,8 +72,9 @@ pub struct GridView<'a> {
     pub columns: usize,
     /// Those that the points were made with.
     pub intrinsics: &'a Intrinsics,
-    /// Optical axes.
+    /// Optical axes, in the unit of the points.
     pub camera_from_world: &'a Isometry3<f64>,
+    pub scale: &'a Scale,
     /// Takes the optical axes to those of the cloud's frame.
     pub frame_from_camera: &'a Isometry3<f64>,
 }
@@ -73,27 +85,25 @@ pub fn write_grid(out: &mut Vec<u8>, view: &GridView, points: &[MapPoint]) -> us
     let (height, width) = (view.rows, view.columns);
     let k = view.intrinsics;
     let (to_camera, to_frame) = (
-        Carrier::new(view.camera_from_world),
-        Carrier::new(view.frame_from_camera),
+        Carrier::new(view.camera_from_world, &Scale::UNIT),
+        Carrier::new(view.frame_from_camera, view.scale),
     );
     out.resize(height * width * POINT_BYTES, 0);
-    for bytes in out.chunks_exact_mut(POINT_BYTES) {
-        write_point(bytes, [f32::NAN; 3], [0; 3], 0.0);
-    }
+    let (packets, _) = out.as_chunks_mut();
+    packets.fill(packed([f32::NAN; 3], [0; 3], 0.0));
     let mut filled = 0;
     for point in points {
         let in_camera @ [x, y, z] = to_camera.carry(point.position);
-        // Points were made of whole pixels: the nearest is the one.
-        let u = (k.fx as f32 * x / z + k.cx as f32).round();
-        let v = (k.fy as f32 * y / z + k.cy as f32).round();
+        // Points were made of whole pixels: the nearest is the one. Adding a half and cutting off rounds what is not negative.
+        let u = k.fx as f32 * x / z + k.cx as f32 + 0.5;
+        let v = k.fy as f32 * y / z + k.cy as f32 + 0.5;
         let inside = u >= 0.0 && v >= 0.0 && u < width as f32 && v < height as f32;
         if !inside {
             continue;
         }
-        let at = (v as usize * width + u as usize) * POINT_BYTES;
-        if let Some(bytes) = out.get_mut(at..at + POINT_BYTES) {
+        if let Some(packet) = packets.get_mut(v as usize * width + u as usize) {
             let position = to_frame.carry(in_camera);
-            write_point(bytes, position, point.color, point.confidence);
+            *packet = packed(position, point.color, point.confidence);
             filled += 1;
         }
     }
@@ -106,6 +116,7 @@ mod tests {
     use crate::camera::NetworkSize;
     use crate::map::{FrameView, PointFilter, points_of_frame};
     use image::{Rgb, RgbImage};
+    use nalgebra::Vector3;
     use ndarray::Array2;
 
     fn word(bytes: &[u8], point: usize, field: usize) -> u32 {
@@ -128,6 +139,10 @@ mod tests {
         let mut out = vec![7; 3];
         write_points(
             &mut out,
+            &Scale {
+                metres_per_unit: 2.0,
+                ..Scale::UNIT
+            },
             &Isometry3::translation(0.5, 0.0, 0.0),
             points.into_iter(),
         );
@@ -135,8 +150,13 @@ mod tests {
         let packed = [0, 1, 2].map(|point| word(&out, point, 3));
         assert_eq!(packed, [0x00FF_0000, 0x0000_FF00, 0x0000_00FF]);
         let first = [0, 1, 2, 4].map(|field| number(&out, 0, field));
-        assert_eq!(first, [1.5, 2.0, 3.0, 2.5]);
-        write_points(&mut out, &Isometry3::identity(), std::iter::empty());
+        assert_eq!(first, [2.5, 4.0, 6.0, 2.5]);
+        write_points(
+            &mut out,
+            &Scale::UNIT,
+            &Isometry3::identity(),
+            std::iter::empty(),
+        );
         assert!(out.is_empty());
     }
 
@@ -170,6 +190,7 @@ mod tests {
             columns: 42,
             intrinsics: &intrinsics,
             camera_from_world: &world_from_camera.inverse(),
+            scale: &Scale::UNIT,
             frame_from_camera: &Isometry3::identity(),
         };
         assert_eq!(write_grid(&mut out, &grid, &points), points.len());

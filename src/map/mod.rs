@@ -10,6 +10,7 @@ mod file;
 mod ply;
 mod point;
 mod preview;
+mod scale;
 mod trajectory;
 mod voxel;
 
@@ -18,5 +19,6 @@ pub use file::{MapError, write_atomically, write_png};
 pub use ply::{read_ply, write_ply};
 pub use point::{FrameView, MapPoint, PointFilter, points_of_frame};
 pub use preview::{PreviewSize, write_preview};
+pub use scale::{Scale, ScaleKeeper, ScaleSource};
 pub use trajectory::{PathFile, Trajectory};
 pub use voxel::{VoxelMap, VoxelMapConfig};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 
-use super::{MapError, write_atomically};
+use super::{MapError, Scale, write_atomically};
 use crate::camera::Stamp;
 use crate::geometry::rigid_from_rows;
 
@@ -38,6 +38,16 @@ impl Trajectory {
 
     pub fn clear(&mut self) {
         self.poses.clear();
+    }
+
+    /// The same path with another unit of length.
+    pub fn scaled(&self, scale: &Scale) -> Self {
+        let poses = self.poses.iter();
+        Self {
+            poses: poses
+                .map(|(stamp, pose)| (*stamp, scale.of_pose(pose)))
+                .collect(),
+        }
     }
 
     /// Writes the format of the TUM RGB-D benchmark: a line `timestamp tx ty tz qx qy qz qw` for each pose, the time in

@@ -28,9 +28,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How keys and values are kept between frames: in arenas of this process that move to a larger one when full.
 const CACHE_MODE: &str = "arenas, doubled when full";
 
-/// Where the unit of the map comes from.
-const SCALE: &str = "none: lengths are in the unit of the network";
-
 /// What the report needs beside the snapshot.
 pub struct Context<'a> {
     /// Full name of the node.
@@ -183,7 +180,7 @@ fn values(state: &Snapshot, context: &Context, age: Option<f64>) -> Vec<(String,
     add("new maps by sizes", state.new_maps_by_size.to_string());
     add("gaps", state.gaps.to_string());
     add("keyframes", state.keyframes.to_string());
-    add("scale", SCALE.into());
+    add("scale", state.scale.clone());
     add("transforms unusable", state.unusable_transforms.to_string());
     add("odometry missing", state.odometry_missing.to_string());
     add("image publishers", state.publishers.seen.to_string());

@@ -48,7 +48,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The robot's pose in the map; `base_from_optical`: where the camera is on it at that time. The first that is asked
+    /// The robot's pose in the map, from a pose of the camera with lengths in metres; `base_from_optical`: where the camera is on it at that time. The first that is asked
     /// for places the map.
     pub fn map_from_base(
         &mut self,
@@ -62,7 +62,20 @@ impl Frames {
         pose
     }
 
-    /// Carries the network's points into the map.
+    /// The same pose of the robot where lengths of the network have grown by a factor.
+    pub fn rescaled(
+        &self,
+        map_from_base: &Isometry3<f64>,
+        base_from_optical: &Isometry3<f64>,
+        factor: f64,
+    ) -> Isometry3<f64> {
+        let map_from_world = self.map_from_world();
+        let mut world_from_optical = map_from_world.inverse() * map_from_base * base_from_optical;
+        world_from_optical.translation.vector *= factor;
+        map_from_world * world_from_optical * base_from_optical.inverse()
+    }
+
+    /// Carries the network's points, in metres, into the map.
     pub fn map_from_world(&self) -> Isometry3<f64> {
         self.map_from_world.unwrap_or_else(body_from_optical)
     }
@@ -149,6 +162,20 @@ mod tests {
         let seen = mount(0.0).inverse() * mount(0.7);
         let pose = frames.map_from_base(&seen, &mount(0.7));
         assert!(pose.translation.vector.norm() < 1e-12 && pose.rotation.angle() < 1e-9);
+    }
+
+    #[test]
+    fn a_grown_world_moves_the_camera_and_not_its_place_on_the_robot() {
+        let base_from_optical =
+            camera_in_base([0.3, 0.1, 0.5, 0.0, 0.2, 0.4]) * body_from_optical();
+        let mut frames = Frames::default();
+        frames.map_from_base(&Isometry3::identity(), &base_from_optical);
+        let mut seen = Isometry3::new(Vector3::new(0.4, -0.1, 1.0), Vector3::new(0.1, 0.6, 0.0));
+        let small = frames.map_from_base(&seen, &base_from_optical);
+        seen.translation.vector *= 2.5;
+        let large = frames.map_from_base(&seen, &base_from_optical);
+        let rescaled = frames.rescaled(&small, &base_from_optical, 2.5);
+        assert!((large.inverse() * rescaled).translation.vector.norm() < 1e-12);
     }
 
     #[test]

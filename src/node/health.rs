@@ -44,6 +44,8 @@ pub struct Snapshot {
     /// Keyframes of this map, scale frames included.
     pub keyframes: u64,
     pub is_paused: bool,
+    /// What is known of the map's unit, in words.
+    pub scale: String,
     /// Images that came while the node was paused.
     pub paused_frames: u64,
     /// Transforms of other nodes that could not be used, and poses for which their odometry was missing.

@@ -48,6 +48,13 @@ impl Route {
         kept
     }
 
+    /// Changes every pose.
+    pub fn change(&mut self, changed: impl Fn(&Isometry3<f64>) -> Isometry3<f64>) {
+        for (_, pose) in self.poses.iter_mut().chain(&mut self.newest) {
+            *pose = changed(pose);
+        }
+    }
+
     pub fn clear(&mut self) {
         *self = Route::default();
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::parameters::Parameters;
 use crate::{
     camera::{Crop, Mask, PrepareConfig},
-    map::{PointFilter, VoxelMapConfig},
+    map::{PointFilter, ScaleSource, VoxelMapConfig},
     mapper::{Mapper, MapperConfig},
     model::{self, CheckpointSource, ModelSource},
     network::manifest::Manifest,
@@ -143,6 +143,7 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
         voxel_size: parameters.voxel_size as f32,
         max_points: usize::try_from(parameters.max_points)?,
     };
+    config.scale = scale(parameters, config.scale);
     config.prepare = prepare(parameters)?;
     config.intrinsics = (parameters.intrinsics.parse())
         .map_err(anyhow::Error::msg)
@@ -153,6 +154,19 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
 pub fn filter(parameters: &Parameters) -> PointFilter {
     PointFilter {
         conf_threshold: parameters.conf_threshold as f32,
+    }
+}
+
+fn scale(parameters: &Parameters, of_model: ScaleSource) -> ScaleSource {
+    match parameters.scale_source.as_str() {
+        "fixed" => ScaleSource::Fixed {
+            factor: parameters.scale_factor,
+            uncertainty: parameters.scale_uncertainty,
+        },
+        "odometry" => ScaleSource::Odometry,
+        "camera_height" => ScaleSource::CameraHeight(parameters.scale_camera_height),
+        "none" => ScaleSource::None,
+        _ => of_model,
     }
 }
 

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
+    map::ScaleSource,
     mapper::{MapUpdate, Mapper},
     stream::FrameType,
 };
@@ -162,7 +163,9 @@ impl Worker {
         self.tell_new_maps();
         for update in updates? {
             self.compare_fields_of_view(&update);
-            self.outputs.publish_update(&update, &camera);
+            let scale = self.mapper.scale().scale();
+            self.outputs.publish_update(&update, &camera, &scale);
+            self.measure_scale(&update);
             self.last_mapped = Some(update.stamp);
             let mut state = self.health.lock();
             state.frames_mapped += 1;
@@ -173,6 +176,27 @@ impl Worker {
         let latency = arrival.received.elapsed();
         self.health.lock().latencies.note(latency);
         Ok(())
+    }
+
+    fn measure_scale(&mut self, update: &MapUpdate) {
+        let keeper = self.mapper.scale();
+        if keeper.scale().is_metric {
+            return;
+        }
+        let is_known = match keeper.source() {
+            ScaleSource::Odometry => (self.outputs.odom_from_camera(update.stamp))
+                .is_some_and(|pose| self.mapper.see_odometry(update, &pose)),
+            ScaleSource::CameraHeight(_) => {
+                let up = self.outputs.up_in_world();
+                self.mapper.see_floor(update, &up)
+            }
+            ScaleSource::None | ScaleSource::Fixed { .. } => false,
+        };
+        if is_known {
+            let keeper = self.mapper.scale();
+            log::info!("lengths are metres from now on: {}", keeper.describe());
+            self.outputs.scale_is_known(&keeper.scale());
+        }
     }
 
     /// Whatever began a new map: what was published of the old one is no longer true.
@@ -307,6 +331,7 @@ impl Worker {
         state.mapper = Some(self.mapper.status());
         state.unusable_transforms = self.tree.unusable();
         state.odometry_missing = self.outputs.odometry_missing();
+        state.scale = self.mapper.scale().describe();
     }
 }
 

@@ -70,7 +70,11 @@ pub fn image(
 pub fn depth_image(stamp: Stamp, frame: &str, (width, height): (u32, u32), depth: &[f32]) -> Image {
     let mut image = empty_image();
     image.header = header(stamp, frame);
-    set_pixels(&mut image, (height as usize, width as usize), depth);
+    set_pixels(
+        &mut image,
+        (height as usize, width as usize),
+        depth.iter().copied(),
+    );
     image
 }
 

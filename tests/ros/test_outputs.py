@@ -119,7 +119,7 @@ def test_an_organised_cloud_is_a_grid(observer, start_node):
 
 
 def test_poses_say_how_sure_they_are_and_keyframes_are_among_them(observer, start_node):
-    process = start_node(keyframe_interval=3, scale_uncertainty=0.5, map_rate=5.0)
+    process = start_node(keyframe_interval=3, map_rate=5.0, **{'scale.source': 'fixed', 'scale.uncertainty': 0.5})
     observer.listen('pwc', PoseWithCovarianceStamped, f'{NODE}/pose_with_covariance')
     observer.listen('keyframes', PoseArray, f'{NODE}/keyframes', LATCHED)
     map_walk(observer, process)
@@ -177,6 +177,44 @@ def test_beside_the_odometry_of_others_only_map_to_odom_is_sent_and_the_chain_en
     assert {message.header.frame_id for message in observer['odometry']} == {'map'}
     start = matrix(observer['pose'][0].pose)
     assert np.linalg.norm(start[:3, 3]) < 0.3, 'the map lies where the base was'
+
+
+def test_lengths_become_metres_by_the_odometry(observer, start_node, broadcast):
+    """The wheels count twice as far as the network's unit says."""
+    process = start_node(map_rate=5.0, **{'scale.source': 'odometry'})
+    observer.wait_until_ready(process)
+    observer.listen('pwc', PoseWithCovarianceStamped, f'{NODE}/pose_with_covariance')
+    truth = np.loadtxt(ROOT / 'models' / 'demo' / 'walk' / 'groundtruth.tum')[:, 1:]
+    frames = 80
+
+    def odometry(index):
+        # base_link is the camera's body: x forward, y left, z up.
+        x, y, z = 2 * truth[index, 2], -2 * truth[index, 0], -2 * truth[index, 1]
+        message = link(stamp_of(index), 'odom', 'base_link', x, y, z)
+        rotation = message.transform.rotation
+        rotation.x, rotation.y, rotation.z, rotation.w = (
+            truth[index, 5], -truth[index, 3], -truth[index, 4], truth[index, 6]
+        )  # fmt: skip
+        return message
+
+    for index, image in enumerate(raw_walk(range(frames))):
+        broadcast(odometry(index))
+        observer.spin(0.02)
+        observer.raw.publish(image)
+        observer.spin(0.08)
+    known = re.compile(r'odometry: ([\d.]+) m in a unit, within ([\d.]+) %')
+    assert observer.wait_until(lambda: known.match(observer.figures()['scale']), 10), (observer.figures()['scale'], process.log())
+    factor, _ = map(float, known.match(observer.figures()['scale']).groups())
+    # As near as the demo model's own path allows.
+    assert abs(factor / 2 - 1) < 0.1, factor
+    assert 'lengths are metres from now on' in process.log()
+    first, last = (np.sqrt(np.array(observer['pwc'][i].pose.covariance).reshape(6, 6)[:3, :3].trace()) for i in (8, -1))
+    assert last < 0.5, (first, last)
+    newest = nanoseconds(observer['pose'][-1].header.stamp)
+    assert observer.wait_until(lambda: nanoseconds(observer['path'][-1].header.stamp) == newest, 10)
+    way = np.array([position(pose.pose) for pose in observer['path'][-1].poses])
+    extent = np.ptp(way, axis=0) / (2 * np.ptp(truth[:frames, [2, 0, 1]], axis=0))
+    assert (0.7 < extent[:2]).all() and (extent[:2] < 1.4).all(), ('the whole path has grown', extent)
 
 
 def test_odometry_that_never_comes_is_told(observer, start_node):

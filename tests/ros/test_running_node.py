@@ -191,6 +191,7 @@ def test_frames_and_links_are_parameters(observer, start_node):
         ({'map_frame': 'odom', 'odom_frame': '/odom'}, 'each needs a frame of its own'),
         ({'mask_image': '/nowhere/mask.png'}, '/nowhere/mask.png'),
         ({'crop': [1, 2, 3]}, 'array of 4 integers'),
+        ({'scale.source': 'camera_height'}, 'scale.camera_height'),
         ({'provider': 'cuda'}, 'cuda'),
         ({'provider': 'tensorrt'}, 'tensorrt'),
     ],

@@ -75,7 +75,7 @@ impl Links {
             }
             transforms.push(messages::transform(stamp, odom, base, map_from_base));
         } else if map_to_odom {
-            match tree.lookup(odom, base, stamp, self.timeout) {
+            match self.odometry(tree, names, stamp) {
                 Some(odom_from_base) => {
                     let map_from_odom = map_from_base * odom_from_base.inverse();
                     let until = Stamp(stamp.0.saturating_add(self.tolerance.as_nanos() as i64));
@@ -88,6 +88,16 @@ impl Links {
             transforms,
             has_outside_odometry,
         }
+    }
+
+    /// How odom and base lie, by other nodes.
+    pub fn odometry(
+        &self,
+        tree: &TransformTree,
+        names: &Names,
+        stamp: Stamp,
+    ) -> Option<Isometry3<f64>> {
+        tree.lookup(&names.odom, &names.base, stamp, self.timeout)
     }
 
     /// Poses whose map → odom could not be composed.

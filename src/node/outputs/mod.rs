@@ -7,7 +7,7 @@ mod sent;
 
 use std::sync::Arc;
 
-use nalgebra::Isometry3;
+use nalgebra::{Isometry3, Vector3};
 use r2r::{
     Node,
     sensor_msgs::msg::{Image, PointCloud2},
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     camera::Stamp,
-    map::{GridView, write_grid, write_points},
+    map::{GridView, Scale, write_grid, write_points},
     mapper::{MapUpdate, Mapper},
     stream::FrameType,
 };
@@ -116,22 +116,47 @@ impl Outputs {
         self.links.missing()
     }
 
-    /// Sends what belongs to one mapped frame, all with the image's stamp. `camera`: the images' frame.
-    pub fn publish_update(&mut self, update: &MapUpdate, camera: &str) {
+    /// Sends what belongs to one mapped frame, all with the image's stamp and with lengths by the scale. `camera`: the
+    /// images' frame.
+    pub fn publish_update(&mut self, update: &MapUpdate, camera: &str, scale: &Scale) {
         self.revision += 1;
         let stamp = update.stamp;
         let base = self.names.base.clone();
         if self.mount.look(&self.tree, &base, camera, stamp) == Source::Parameter {
             self.place_camera(camera, stamp);
         }
+        let world_from_camera = scale.of_pose(&update.world_from_camera);
         let map_from_base =
-            (self.frames).map_from_base(&update.world_from_camera, self.mount.base_from_optical());
-        self.publish_pose(update, map_from_base);
-        self.publish_points(update, camera);
-        self.publish_pictures(update, camera);
+            (self.frames).map_from_base(&world_from_camera, self.mount.base_from_optical());
+        self.publish_pose(update, map_from_base, scale);
+        self.publish_points(update, camera, scale);
+        self.publish_pictures(update, camera, scale);
     }
 
-    fn publish_pose(&mut self, update: &MapUpdate, map_from_base: Isometry3<f64>) {
+    /// Where the camera is, by the odometry of others.
+    pub fn odom_from_camera(&self, stamp: Stamp) -> Option<Isometry3<f64>> {
+        let odom_from_base = self.links.odometry(&self.tree, &self.names, stamp)?;
+        Some(odom_from_base * self.mount.base_from_optical())
+    }
+
+    /// A unit vector in the network's world.
+    pub fn up_in_world(&self) -> Vector3<f64> {
+        self.frames.map_from_world().inverse() * Vector3::z()
+    }
+
+    /// Lengths have become metres: what was published of this map is of another size.
+    pub fn scale_is_known(&mut self, scale: &Scale) {
+        let base_from_optical = self.mount.base_from_optical();
+        let rescale = |pose: &Isometry3<f64>| {
+            (self.frames).rescaled(pose, base_from_optical, scale.metres_per_unit)
+        };
+        self.path.change(rescale);
+        self.keyframes.change(rescale);
+        self.last = None;
+        self.revision += 1;
+    }
+
+    fn publish_pose(&mut self, update: &MapUpdate, map_from_base: Isometry3<f64>, scale: &Scale) {
         let (stamp, prediction) = (update.stamp, &update.prediction);
         let located = (self.links).locate(&self.tree, &self.names, stamp, &map_from_base);
         if !located.transforms.is_empty() {
@@ -151,13 +176,14 @@ impl Outputs {
             &messages::pose_stamped(stamp, map, &map_from_base),
         );
         // A frame without a depth to judge by is one that the network knows nothing about.
-        let error = covariance::depth_error(&prediction.depth, &prediction.depth_conf)
-            .unwrap_or((1.0, 1.0));
+        let (error, mean_depth) =
+            covariance::depth_error(&prediction.depth, &prediction.depth_conf)
+                .unwrap_or((1.0, 1.0));
         let uncertain = UncertainPose {
             covariance: covariance::covariance(
-                error,
+                (error, mean_depth * scale.metres_per_unit),
                 &map_from_base.translation.vector,
-                self.parameters.scale_uncertainty,
+                scale.uncertainty,
             ),
             pose: map_from_base,
         };
@@ -196,7 +222,7 @@ impl Outputs {
     }
 
     /// This frame's points, in the camera's frame.
-    fn publish_points(&mut self, update: &MapUpdate, camera: &str) {
+    fn publish_points(&mut self, update: &MapUpdate, camera: &str, scale: &Scale) {
         if listeners(&self.publishers.points) == 0 {
             return;
         }
@@ -211,21 +237,22 @@ impl Outputs {
                 columns: width,
                 intrinsics: &update.intrinsics,
                 camera_from_world: &camera_from_world,
+                scale,
                 frame_from_camera: &frame_from_camera,
             };
             let filled = write_grid(&mut cloud.data, &view, &update.points);
             messages::set_size(cloud, height, filled == height * width);
         } else {
-            let frame_from_world = frame_from_camera * camera_from_world;
+            let frame_from_world = frame_from_camera * scale.of_pose(&camera_from_world);
             let points = update.points.iter().copied();
-            write_points(&mut cloud.data, &frame_from_world, points);
+            write_points(&mut cloud.data, scale, &frame_from_world, points);
             messages::set_size(cloud, 1, true);
         }
         send(&self.publishers.points, cloud);
     }
 
     /// Depth and confidence as pictures.
-    fn publish_pictures(&mut self, update: &MapUpdate, camera: &str) {
+    fn publish_pictures(&mut self, update: &MapUpdate, camera: &str, scale: &Scale) {
         let Publishers {
             depth,
             depth_info,
@@ -234,17 +261,24 @@ impl Outputs {
         } = &self.publishers;
         let header = messages::header(update.stamp, camera);
         let prediction = &update.prediction;
-        for (publisher, image, pixels) in [
-            (depth, &mut self.buffers.depth, &prediction.depth),
+        for (publisher, image, pixels, factor) in [
+            (
+                depth,
+                &mut self.buffers.depth,
+                &prediction.depth,
+                scale.metres_per_unit as f32,
+            ),
             (
                 confidence,
                 &mut self.buffers.confidence,
                 &prediction.depth_conf,
+                1.0,
             ),
         ] {
             if listeners(publisher) > 0 {
                 image.header = header.clone();
-                messages::set_pixels(image, pixels.dim(), pixels);
+                let scaled = pixels.iter().map(|pixel| pixel * factor);
+                messages::set_pixels(image, pixels.dim(), scaled);
                 send(publisher, image);
             }
         }
@@ -271,7 +305,13 @@ impl Outputs {
             let bound = usize::try_from(self.parameters.map_max_points).unwrap_or(usize::MAX);
             let stride = points.len().div_ceil(bound.max(1)).max(1);
             let map_from_world = self.frames.map_from_world();
-            write_points(&mut cloud.data, &map_from_world, points.step_by(stride));
+            let scale = mapper.scale().scale();
+            write_points(
+                &mut cloud.data,
+                &scale,
+                &map_from_world,
+                points.step_by(stride),
+            );
             messages::set_size(cloud, 1, true);
             send(map, cloud);
         }

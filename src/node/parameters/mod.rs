@@ -200,8 +200,14 @@ parameters! {
         "Seconds to wait for transforms of other nodes at the time of an image.";
     transform_tolerance: f64 = 0.5, Range::Numbers(0.0, 60.0),
         "Seconds by which map to odom is dated ahead beside the odometry of others, so that it holds until the next image.", live;
-    scale_uncertainty: f64 = 1.0, Range::Numbers(0.0, 100.0),
-        "Relative standard deviation of the map's unit against the metre, for the covariances. 1: unknown; 0 for a model trained in metres.", live;
+    scale_source as "scale.source": String = "model", Range::OneOf(&["model", "none", "fixed", "odometry", "camera_height"]),
+        "What says how many metres the network's unit has: model (its configuration, if that says so), none, fixed (scale.factor), odometry (other nodes' odom to base_link) or camera_height (above the floor). Lengths become metres once it is sure.";
+    scale_factor as "scale.factor": f64 = 1.0, Range::Numbers(1e-6, 1e6),
+        "Metres in a unit of the network, for scale.source fixed. 1 for a model trained in metres.";
+    scale_uncertainty as "scale.uncertainty": f64 = 0.05, Range::Numbers(0.0, 10.0),
+        "Relative standard deviation of scale.factor, for the covariances.";
+    scale_camera_height as "scale.camera_height": f64 = 0.0, Range::Numbers(0.0, 1000.0),
+        "Height of the camera above the floor in metres, for scale.source camera_height.";
     unset_stamp: String = "arrival", Range::OneOf(&["arrival", "refuse"]),
         "An image with stamp 0: arrival (takes the time of its arrival) or refuse.", live;
     clock_jump_seconds: f64 = 1.0, Range::Numbers(0.0, 1e6),
@@ -265,6 +271,8 @@ pub enum Conflict {
     SameFrame(&'static str, &'static str, String),
     #[error("parameters height and width belong together: set both or none")]
     HalfASize,
+    #[error("scale.source camera_height needs the height: set scale.camera_height")]
+    NoCameraHeight,
 }
 
 impl Parameters {
@@ -285,6 +293,9 @@ impl Parameters {
         }
         if (self.height > 0) != (self.width > 0) {
             return Err(Conflict::HalfASize);
+        }
+        if self.scale_source == "camera_height" && self.scale_camera_height <= 0.0 {
+            return Err(Conflict::NoCameraHeight);
         }
         Ok(())
     }

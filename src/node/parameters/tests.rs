@@ -122,6 +122,11 @@ fn frames_must_differ_and_sizes_be_whole() {
         ..Default::default()
     };
     assert_eq!(half.check(), Err(Conflict::HalfASize));
+    let unknown = Parameters {
+        scale_source: "camera_height".into(),
+        ..Default::default()
+    };
+    assert_eq!(unknown.check(), Err(Conflict::NoCameraHeight));
 }
 
 #[test]
