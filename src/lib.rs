@@ -14,5 +14,6 @@ pub mod player;
 pub mod plot;
 mod process;
 pub mod runtime;
+pub mod stages;
 pub mod stream;
 pub mod world;

@@ -22,6 +22,7 @@ use crate::map::{
 };
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
+use crate::stages::{Stage, StageTimes};
 use crate::stream::{
     CacheStatus, OnCollapse, Prediction, StreamConfig, StreamError, WindowConfig, WindowedStream,
 };
@@ -217,6 +218,7 @@ pub struct Mapper {
     last_step: Duration,
     is_lost: bool,
     maps: u64,
+    stages: StageTimes,
 }
 
 impl Mapper {
@@ -248,6 +250,7 @@ impl Mapper {
             last_step: Duration::ZERO,
             is_lost: false,
             maps: 0,
+            stages: StageTimes::default(),
         })
     }
 
@@ -335,6 +338,11 @@ impl Mapper {
         self.filter = filter;
     }
 
+    /// Time spent in each stage since the model was loaded; decoding is the caller's.
+    pub fn stages(&self) -> StageTimes {
+        self.stages + self.stream.stages()
+    }
+
     /// The model that runs.
     pub fn manifest(&self) -> &Manifest {
         self.stream.manifest()
@@ -393,7 +401,9 @@ impl Mapper {
     }
 
     fn try_push(&mut self, frame: Frame) -> Result<Vec<MapUpdate>, MapperError> {
+        let start = Instant::now();
         let prepared = self.preparer.prepare(frame.image)?;
+        self.stages.add_since(Stage::Prepare, start);
         let result = self.stream.push(&prepared.image);
         self.pending.push_back(Pending {
             stamp: frame.stamp,
@@ -461,6 +471,7 @@ impl Mapper {
             }
             _ => predicted,
         };
+        let start = Instant::now();
         let mut points = Vec::new();
         let view = FrameView {
             depth: prediction.depth.view(),
@@ -471,7 +482,10 @@ impl Mapper {
             intrinsics: &intrinsics,
         };
         points_of_frame(&view, &self.filter, &mut points);
+        self.stages.add_since(Stage::Points, start);
+        let start = Instant::now();
         self.map.integrate(&points);
+        self.stages.add_since(Stage::Fusion, start);
         self.trajectory.push(stamp, world_from_camera);
         self.frames_mapped += 1;
         self.is_lost = false;

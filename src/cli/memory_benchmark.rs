@@ -1,21 +1,19 @@
 //! `lingbot_map memory-benchmark`: what a stream of any size takes, measured with random weights.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use image::{Rgb, RgbImage};
+use image::RgbImage;
 
 use super::plan::PrecisionArgument;
-use super::progress::ExportBar;
+use super::random_model::{export_random, noise};
 use super::stream_arguments::StreamArguments;
 use crate::camera::{NetworkSize, PATCH};
-use crate::map::write_atomically;
-use crate::network::checkpoint::RandomWeights;
+use crate::map::{write_atomically, write_png};
 use crate::network::config::NetworkConfig;
-use crate::network::export::{ExportOptions, export};
 use crate::plot::{BLUE, Chart, ORANGE, Series, Style, draw};
 use crate::process;
 use crate::runtime::{Provider, RuntimeOptions};
@@ -134,37 +132,6 @@ impl Arguments {
     }
 }
 
-/// A model that lives as long as the result.
-fn export_random(
-    network: &NetworkConfig,
-    size: NetworkSize,
-    iterations: Option<usize>,
-) -> anyhow::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir().context("cannot make a folder for the model")?;
-    let options = ExportOptions {
-        size,
-        camera_num_iterations: iterations.unwrap_or(network.cam_iters),
-    };
-    let mut bar = ExportBar::default();
-    let source = RandomWeights::new(network, 1);
-    let exported = export(&source, network, &options, folder.path(), &mut |progress| {
-        bar.update(progress)
-    });
-    bar.finish();
-    exported?;
-    Ok(folder)
-}
-
-/// An image without structure, another for every seed.
-fn noise(size: NetworkSize, seed: usize) -> RgbImage {
-    let value = |x: u32, y: u32| {
-        (x.wrapping_mul(37) ^ y.wrapping_mul(19)).wrapping_add(seed as u32 * 11) as u8
-    };
-    RgbImage::from_fn(size.width, size.height, |x, y| {
-        Rgb([value(x, y), value(y, x), value(x + y, x)])
-    })
-}
-
 struct Row {
     frames: usize,
     /// ok, oom or error
@@ -269,7 +236,7 @@ impl Benchmark<'_> {
         if let Some(chart) = self.chart() {
             let picture = draw(&[chart], 800)?;
             let path = self.arguments.output.with_extension("png");
-            save_picture(&picture, &path)?;
+            write_png(&path, &picture)?;
         }
         Ok(())
     }
@@ -330,13 +297,6 @@ impl Benchmark<'_> {
             height: 500,
         })
     }
-}
-
-fn save_picture(picture: &RgbImage, path: &Path) -> anyhow::Result<()> {
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, image::ImageFormat::Png)?;
-    write_atomically(path, |file| file.write_all(bytes.get_ref()))?;
-    Ok(())
 }
 
 fn is_out_of_memory(error: &StreamError) -> bool {

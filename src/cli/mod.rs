@@ -8,7 +8,9 @@ pub(crate) mod interrupt;
 mod memory_benchmark;
 mod plan;
 mod predictions;
+mod profile;
 pub(crate) mod progress;
+mod random_model;
 mod run;
 mod stream_arguments;
 mod timings;
@@ -42,6 +44,8 @@ enum Command {
     Plan(Box<plan::Arguments>),
     /// Measure the memory of a stream of any size, with random weights
     MemoryBenchmark(Box<memory_benchmark::Arguments>),
+    /// Measure where the time of each frame goes, over a run
+    Profile(Box<profile::Arguments>),
     /// Show versions, the ONNX Runtime library, usable providers and what a model is
     Info(info::Arguments),
 }
@@ -63,6 +67,7 @@ impl Cli {
             Command::World(arguments) => world::run(&arguments),
             Command::Plan(arguments) => plan::run(&arguments),
             Command::MemoryBenchmark(arguments) => memory_benchmark::run(&arguments),
+            Command::Profile(arguments) => profile::run(&arguments),
             Command::Info(arguments) => info::run(&arguments),
         }
     }

@@ -3,12 +3,12 @@
 //! | input | type and shape | content |
 //! |---|---|---|
 //! | `image` | uint8 [frames, height, width, 3] | RGB |
-//! | `first_variant` | int64 [frames] | 0 for the first frame of the stream, else 1 |
-//! | `scale_variant` | int64 [frames] | 0 for scale frames, else 1 |
+//! | `first_variant` | int64 \[frames\] | 0 for the first frame of the stream, else 1 |
+//! | `scale_variant` | int64 \[frames\] | 0 for scale frames, else 1 |
 //! | `frame_cos`, `frame_sin` | float32 [frames, tokens, d/2] | rotary table of frame blocks |
 //! | `global_cos`, `global_sin` | float32 [1, frames · tokens, d/2] | rotary table of global blocks |
-//! | `write_index` | int64 [1] | row of the global caches that the first new token takes |
-//! | `camera_write_index` | int64 [1] | row of the camera caches that the first new frame takes |
+//! | `write_index` | int64 \[1\] | row of the global caches that the first new token takes |
+//! | `camera_write_index` | int64 \[1\] | row of the camera caches that the first new frame takes |
 //! | `global_key_i`, `global_value_i` | float32 [1, rows, dim] | the attended rows of the cache of global block i |
 //! | `camera_key_i_j`, `camera_value_i_j` | float32 [1, rows, 2 dim] | the same of iteration i, block j of the camera head |
 //!

@@ -16,6 +16,7 @@ use crate::camera::NetworkSize;
 use crate::geometry::{CameraView, decode_pose, mean_flow};
 use crate::network::manifest::{Manifest, ManifestError};
 use crate::runtime::{Library, Provider, RuntimeError, RuntimeOptions};
+use crate::stages::StageTimes;
 
 /// Why a stream could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -173,6 +174,11 @@ impl GctStream {
     /// The provider that really runs the graphs.
     pub fn provider(&self) -> Provider {
         self.step.provider()
+    }
+
+    /// Time spent in each stage since the model was loaded.
+    pub fn stages(&self) -> StageTimes {
+        self.step.stages() + self.heads.stages()
     }
 
     /// Scale frames that wait for the first call.

@@ -1,6 +1,7 @@
 //! Runs the dense heads, one frame at a time.
 
 use std::path::Path;
+use std::time::Instant;
 
 use ndarray::{Array2, Array3, ShapeError};
 
@@ -10,6 +11,7 @@ use crate::network::grid::PatchGrid;
 use crate::network::inputs::LEVELS;
 use crate::network::manifest::{DEPTH_GRAPH, Manifest, POINTS_GRAPH};
 use crate::runtime::{Binding, Graph, Library, RuntimeError, RuntimeOptions};
+use crate::stages::{Stage, StageTimes};
 
 /// The depth head and, where the model has one, the point head.
 pub(super) struct DenseHeads {
@@ -17,6 +19,7 @@ pub(super) struct DenseHeads {
     points: Option<Graph>,
     grid: PatchGrid,
     level_width: usize,
+    stages: StageTimes,
 }
 
 /// What the dense heads say about one frame.
@@ -43,7 +46,13 @@ impl DenseHeads {
                 .transpose()?,
             grid: manifest.size.into(),
             level_width: 2 * manifest.network.embed_dim,
+            stages: StageTimes::default(),
         })
+    }
+
+    /// Time spent in each head so far.
+    pub fn stages(&self) -> StageTimes {
+        self.stages
     }
 
     /// `levels` [tokens, 2 dim] of one frame.
@@ -60,6 +69,7 @@ impl DenseHeads {
             })
         };
 
+        let start = Instant::now();
         let (mut depth, mut depth_conf) = (vec![0.0; pixels], vec![0.0; pixels]);
         let mut bindings: Vec<Binding> = inputs().collect();
         bindings.push(Binding::Output {
@@ -73,9 +83,11 @@ impl DenseHeads {
             data: &mut depth_conf,
         });
         self.depth.run(&mut bindings)?;
+        self.stages.add_since(Stage::DepthHead, start);
 
         let mut world_points = None;
         if let Some(graph) = &mut self.points {
+            let start = Instant::now();
             let (mut points, mut conf) = (vec![0.0; 3 * pixels], vec![0.0; pixels]);
             let points_shape = [1, height, width, 3];
             let mut bindings: Vec<Binding> = inputs().collect();
@@ -90,6 +102,7 @@ impl DenseHeads {
                 data: &mut conf,
             });
             graph.run(&mut bindings)?;
+            self.stages.add_since(Stage::PointHead, start);
             let points = Array3::from_shape_vec((height, width, 3), points)?;
             world_points = Some((points, self.image(conf)?));
         }

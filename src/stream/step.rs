@@ -1,6 +1,7 @@
 //! Runs the step graph: images in, poses and levels out, keys and values into the caches.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::StreamConfig;
 use super::cache::{CacheError, CacheStatus, KvCache};
@@ -11,6 +12,7 @@ use crate::network::inputs as names;
 use crate::network::manifest::{Manifest, STEP_GRAPH};
 use crate::network::rope::{Rope, RotaryTable};
 use crate::runtime::{Binding, Graph, Library, Provider, RuntimeError, RuntimeOptions};
+use crate::stages::{Stage, StageTimes};
 
 /// Values of a pose encoding.
 pub const POSE_VALUES: usize = 9;
@@ -28,6 +30,7 @@ pub struct StepRunner {
     buffers: CallBuffers,
     /// Whether the last call's frame lies in the spare rows and may still be stored.
     promotable: bool,
+    stages: StageTimes,
 }
 
 #[derive(Default)]
@@ -85,11 +88,17 @@ impl StepRunner {
             cameras,
             buffers: CallBuffers::default(),
             promotable: false,
+            stages: StageTimes::default(),
         })
     }
 
     pub fn provider(&self) -> Provider {
         self.graph.provider()
+    }
+
+    /// Time spent on the caches and in the graph so far.
+    pub fn stages(&self) -> StageTimes {
+        self.stages
     }
 
     /// Frames stored since the start; 0 before the scale call.
@@ -155,12 +164,14 @@ impl StepRunner {
         if !std::mem::take(&mut self.promotable) {
             return false;
         }
+        let start = Instant::now();
         let plan = self.layout.plan_promotion();
         self.tokens.apply(&plan.moves);
         self.layout.commit(&plan);
         let plan = self.camera_layout.plan_promotion();
         self.cameras.apply(&plan.moves);
         self.camera_layout.commit(&plan, 1);
+        self.stages.add_since(Stage::Cache, start);
         true
     }
 
@@ -185,11 +196,15 @@ impl StepRunner {
         taps: Vec<Binding>,
     ) -> Result<(), StepError> {
         self.promotable = false;
+        let start = Instant::now();
         let cameras = self.camera_layout.plan(frames, plan.stores());
         self.reserve(plan, &cameras)?;
         self.tokens.apply(&plan.moves);
         self.cameras.apply(&cameras.moves);
+        self.stages.add_since(Stage::Cache, start);
+        let start = Instant::now();
         self.run(plan, &cameras, image, frames, taps)?;
+        self.stages.add_since(Stage::Step, start);
         self.layout.commit(plan);
         if plan.stores() {
             self.camera_layout.commit(&cameras, frames);

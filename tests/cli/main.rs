@@ -6,5 +6,6 @@ mod export;
 mod faults;
 mod golden;
 mod memory;
+mod profile;
 mod tool;
 mod world;

@@ -249,7 +249,7 @@ pub struct GrowingTruth {
 
 impl GrowingTruth {
     /// # Errors
-    /// Those of [`begin`] and of creating folders.
+    /// An output folder in use, and those of creating folders.
     pub fn begin(folder: &Path, camera: &Camera, seed: u64) -> anyhow::Result<Self> {
         begin(folder)?;
         Ok(Self {

@@ -201,7 +201,7 @@ impl GraphBuilder<'_, '_> {
         )
     }
 
-    /// `cache` [1, n, c] with the rows of `update` [1, m, c] written from row `index` [1] on.
+    /// `cache` [1, n, c] with the rows of `update` [1, m, c] written from row `index` `[1]` on.
     pub fn tensor_scatter(&mut self, cache: &Value, update: &Value, index: &Value) -> Value {
         self.node(
             "TensorScatter",

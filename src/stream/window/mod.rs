@@ -15,6 +15,7 @@ use self::planned::Planned;
 use super::{CacheStatus, GctStream, KeyframeInterval, Prediction, StreamConfig, StreamError};
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
+use crate::stages::StageTimes;
 
 /// How a stream is cut into windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,6 +269,11 @@ impl WindowedStream {
     /// The provider that really runs the graphs.
     pub fn provider(&self) -> Provider {
         self.stream.provider()
+    }
+
+    /// Time spent in each stage since the model was loaded.
+    pub fn stages(&self) -> StageTimes {
+        self.stream.stages()
     }
 
     /// Scale frames that wait for their call.
