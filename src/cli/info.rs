@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
@@ -27,13 +27,7 @@ pub struct Arguments {
 /// The manifest of a model whose files are those that were exported.
 fn read_model(folder: &Path) -> anyhow::Result<Manifest> {
     let manifest = Manifest::read(folder).context("cannot read the model")?;
-    let damaged = manifest.damaged_files(folder)?;
-    ensure!(
-        damaged.is_empty(),
-        "{} is damaged: {} differ from what was exported; export the model again",
-        folder.display(),
-        damaged.join(", ")
-    );
+    manifest.verify(folder)?;
     Ok(manifest)
 }
 

@@ -1,6 +1,6 @@
 //! From a checkpoint to a folder that ONNX Runtime can run.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -82,15 +82,54 @@ pub fn export(
         _ => Path::new("."),
     };
     fs::create_dir_all(parent)?;
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".export-{name}-");
+    remove_remains(parent, &prefix)?;
     // Removed again when anything below fails.
-    let partial = tempfile::Builder::new()
-        .prefix(".export-")
-        .tempdir_in(parent)?;
+    let (partial, _lock) = claim_folder(parent, &prefix)?;
     let manifest = write_model(source, config, options, partial.path(), progress)?;
     replace_folder(partial.path(), output)?;
     // There is nothing left at its place to remove.
     let _ = partial.keep();
     Ok(manifest)
+}
+
+/// A new folder in `parent` that is locked while it is written: what has the prefix and no lock is of a killed export.
+fn claim_folder(parent: &Path, prefix: &str) -> io::Result<(tempfile::TempDir, File)> {
+    loop {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
+        // Another export to the same place may have cleared it away before it was locked.
+        let lock = match File::open(folder.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            lock => lock?,
+        };
+        lock.lock()?;
+        if folder.path().exists() {
+            return Ok((folder, lock));
+        }
+    }
+}
+
+/// Clears away what killed exports to the same place have left.
+fn remove_remains(parent: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(parent)? {
+        let entry = entry?;
+        let is_partial = entry.file_name().to_string_lossy().starts_with(prefix);
+        if !is_partial || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let Ok(folder) = File::open(entry.path()) else {
+            continue;
+        };
+        if folder.try_lock().is_ok() {
+            log::info!(
+                "removing what a stopped export left: {}",
+                entry.path().display()
+            );
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn check(
@@ -273,6 +312,24 @@ fn replace_folder(finished: &Path, target: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_export_left_is_cleared_away_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let prefix = ".export-model-";
+        let killed = place.path().join(".export-model-killed");
+        let other = place.path().join(".export-another-killed");
+        for folder in [&killed, &other] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(WEIGHTS), "half").unwrap();
+        }
+        let (running, lock) = claim_folder(place.path(), prefix).unwrap();
+        remove_remains(place.path(), prefix).unwrap();
+        assert!(!killed.exists() && other.exists() && running.path().exists());
+        drop(lock);
+        remove_remains(place.path(), prefix).unwrap();
+        assert!(!running.path().exists());
+    }
 
     /// What would be deleted by an export to a folder must be a model and nothing else.
     #[test]

@@ -80,6 +80,8 @@ pub enum ManifestError {
         found: u64,
         expected: u64,
     },
+    #[error("{path} is damaged: {files} differ from what was exported; export the model again", path = path.display())]
+    Damaged { path: PathBuf, files: String },
 }
 
 /// What a manifest of any version begins with.
@@ -102,8 +104,11 @@ impl Manifest {
         self.files.values().map(|file| file.bytes).sum()
     }
 
-    /// Compares every file with its checksum; reads all of them. Returns the names of those that differ.
-    pub fn damaged_files(&self, folder: &Path) -> Result<Vec<String>, ManifestError> {
+    /// Compares every file with its checksum; reads all of them.
+    ///
+    /// # Errors
+    /// [`ManifestError::Damaged`] with the names of those that differ, [`ManifestError::Read`].
+    pub fn verify(&self, folder: &Path) -> Result<(), ManifestError> {
         let mut damaged = Vec::new();
         for (name, info) in &self.files {
             let path = folder.join(name);
@@ -112,7 +117,32 @@ impl Manifest {
                 damaged.push(name.clone());
             }
         }
-        Ok(damaged)
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        Err(ManifestError::Damaged {
+            path: folder.to_owned(),
+            files: damaged.join(", "),
+        })
+    }
+
+    /// Compares the size with the image that the step graph takes, [frames, height, width, 3].
+    ///
+    /// # Errors
+    /// [`ManifestError::Invalid`] where they differ.
+    pub fn check_image(&self, folder: &Path, shape: &[i64]) -> Result<(), ManifestError> {
+        let NetworkSize { height, width } = self.size;
+        match *shape {
+            [_, rows, columns, _] if rows == i64::from(height) && columns == i64::from(width) => {
+                Ok(())
+            }
+            _ => Err(ManifestError::Invalid {
+                path: folder.join(MANIFEST),
+                reason: format!(
+                    "size is {height}x{width}, but {STEP_GRAPH} takes an image of shape {shape:?}"
+                ),
+            }),
+        }
     }
 
     /// Reads the manifest of an exported folder and checks that its files are there with the sizes it says.

@@ -80,6 +80,16 @@ impl Graph {
         self.provider
     }
 
+    /// Shape of an input; dimensions that are not fixed are -1.
+    pub fn input_shape(&self, name: &str) -> Option<&[i64]> {
+        let input = self
+            .session
+            .inputs()
+            .iter()
+            .find(|input| input.name() == name)?;
+        input.dtype().tensor_shape().map(|shape| &**shape)
+    }
+
     /// Runs the graph once. All inputs and outputs of the graph must be bound; nothing is copied.
     pub fn run(&mut self, tensors: &mut [Binding]) -> Result<(), RuntimeError> {
         let result = self.bind_and_run(tensors);

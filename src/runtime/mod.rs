@@ -40,13 +40,26 @@ pub enum RuntimeError {
 }
 
 /// How to run a model.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RuntimeOptions {
     pub provider: Provider,
     /// The ONNX Runtime shared library; searched for when absent, see [`Library::load`].
     pub library: Option<PathBuf>,
     /// Threads of one operator; 0 takes one per core.
     pub threads: usize,
+    /// Whether the files of a model are compared with their checksums before they are loaded.
+    pub verify: bool,
+}
+
+impl Default for RuntimeOptions {
+    fn default() -> Self {
+        Self {
+            provider: Provider::default(),
+            library: None,
+            threads: 0,
+            verify: true,
+        }
+    }
 }
 
 impl RuntimeOptions {

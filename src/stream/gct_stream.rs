@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::time::Instant;
 
 use image::RgbImage;
 use nalgebra::Similarity3;
@@ -147,11 +148,21 @@ impl GctStream {
     ) -> Result<Self, StreamError> {
         config.validate()?;
         let manifest = Manifest::read(folder)?;
+        if runtime.verify {
+            let start = Instant::now();
+            manifest.verify(folder)?;
+            log::debug!(
+                "checksums compared in {:.3} s",
+                start.elapsed().as_secs_f64()
+            );
+        }
         let config = within_budget(config, &manifest)?;
         let library = Library::load(runtime.library.as_deref())?;
         let runtime = &runtime.resolve()?;
+        let step = StepRunner::open(&library, folder, &manifest, runtime, &config)?;
+        manifest.check_image(folder, step.image_shape())?;
         Ok(Self {
-            step: StepRunner::open(&library, folder, &manifest, runtime, &config)?,
+            step,
             heads: DenseHeads::open(&library, folder, &manifest, runtime)?,
             keyframes: config.keyframe_rule(),
             reference: None,

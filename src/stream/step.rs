@@ -96,6 +96,11 @@ impl StepRunner {
         self.graph.provider()
     }
 
+    /// Shape of the image that the graph takes, [frames, height, width, 3]; what is not fixed is -1.
+    pub fn image_shape(&self) -> &[i64] {
+        self.graph.input_shape(names::IMAGE).unwrap_or_default()
+    }
+
     /// Time spent on the caches and in the graph so far.
     pub fn stages(&self) -> StageTimes {
         self.stages
