@@ -13,7 +13,7 @@ use ndarray::Array2;
 
 use crate::camera::{
     CameraInfo, Frame, ImageError, PrepareConfig, PrepareError, PreparedImage, Preparer,
-    Rectification, Rectifier, Stamp,
+    Rectification, Rectifier, Stamp, StaticGate,
 };
 use crate::geometry::{Intrinsics, decode_pose};
 use crate::map::{
@@ -70,6 +70,9 @@ pub struct MapperConfig {
     pub on_collapse: OnCollapse,
     /// How frames come to the network's size.
     pub prepare: PrepareConfig,
+    /// Change of a patch's mean brightness, 0 to 255, up to which a picture shows nothing new and is left out before the
+    /// network; absent: none is.
+    pub static_skip: Option<f64>,
     pub intrinsics: IntrinsicsSource,
     pub filter: PointFilter,
     pub voxel: VoxelMapConfig,
@@ -108,6 +111,7 @@ impl MapperConfig {
             windows: None,
             on_collapse: OnCollapse::default(),
             prepare: PrepareConfig::default(),
+            static_skip: None,
             intrinsics: IntrinsicsSource::default(),
             filter: PointFilter::default(),
             voxel: VoxelMapConfig::default(),
@@ -173,6 +177,8 @@ pub struct MapperStatus {
     pub frames_mapped: u64,
     /// Frames that were not mapped, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
+    /// Frames left out before the network because nothing had moved.
+    pub still_frames: u64,
     /// The provider that really runs the network.
     pub provider: Provider,
     /// Rows are tokens.
@@ -206,6 +212,7 @@ struct Pending {
 pub struct Mapper {
     stream: WindowedStream,
     preparer: Preparer,
+    static_gate: Option<StaticGate>,
     intrinsics: IntrinsicsSource,
     filter: PointFilter,
     map: VoxelMap,
@@ -215,6 +222,7 @@ pub struct Mapper {
     frames_in: u64,
     frames_mapped: u64,
     rejected: BTreeMap<&'static str, u64>,
+    still_frames: u64,
     last_step: Duration,
     is_lost: bool,
     maps: u64,
@@ -237,6 +245,7 @@ impl Mapper {
         )?;
         Ok(Self {
             preparer: Preparer::new(stream.manifest().size, config.prepare),
+            static_gate: config.static_skip.map(StaticGate::new),
             intrinsics: config.intrinsics,
             stream,
             filter: config.filter,
@@ -247,6 +256,7 @@ impl Mapper {
             frames_in: 0,
             frames_mapped: 0,
             rejected: BTreeMap::new(),
+            still_frames: 0,
             last_step: Duration::ZERO,
             is_lost: false,
             maps: 0,
@@ -255,7 +265,8 @@ impl Mapper {
     }
 
     /// Maps the next frame. The first frames only gather; the one that completes them returns an update for each, later
-    /// ones return one (in windows of a stream of known length, those of an overlap come with the next window). A prediction that is no pose is counted and leaves no trace in the map.
+    /// ones return one (in windows of a stream of known length, those of an overlap come with the next window). A prediction that is no pose is counted and leaves no trace in the map; so is, with `static_skip`, a frame in which
+    /// nothing moved, and returns none.
     ///
     /// After an error of the network the mapper starts anew with the next frame, since the new stream has another
     /// world.
@@ -390,6 +401,7 @@ impl Mapper {
             frames_in: self.frames_in,
             frames_mapped: self.frames_mapped,
             rejected: self.rejected.clone(),
+            still_frames: self.still_frames,
             provider: self.stream.provider(),
             token_cache: self.stream.token_cache(),
             camera_cache: self.stream.camera_cache(),
@@ -403,13 +415,31 @@ impl Mapper {
     fn try_push(&mut self, frame: Frame) -> Result<Vec<MapUpdate>, MapperError> {
         let start = Instant::now();
         let prepared = self.preparer.prepare(frame.image)?;
+        let is_still = self.is_still(&prepared);
         self.stages.add_since(Stage::Prepare, start);
+        if is_still {
+            self.still_frames += 1;
+            return Ok(Vec::new());
+        }
         let result = self.stream.push(&prepared.image);
         self.pending.push_back(Pending {
             stamp: frame.stamp,
             prepared,
         });
         self.absorb(result)
+    }
+
+    /// Whether a frame needs no network: nothing moved since the last one that ran, and that one was mapped.
+    fn is_still(&mut self, prepared: &PreparedImage) -> bool {
+        let is_mapping = self.status().state == MapperState::Mapping;
+        match &mut self.static_gate {
+            Some(gate) if is_mapping => gate.is_still(&prepared.image),
+            Some(gate) => {
+                gate.reset();
+                false
+            }
+            None => false,
+        }
     }
 
     /// Takes the predictions of a call into the map.

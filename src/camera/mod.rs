@@ -19,6 +19,7 @@ mod rectifier;
 mod rectify;
 mod resample;
 mod size;
+mod static_gate;
 mod undistort;
 
 pub use calibration::{CalibrationError, CameraInfo, CameraModel, RegionOfInterest};
@@ -36,4 +37,5 @@ pub use raw::{RawDecoder, RawImage, decode_raw};
 pub use rectifier::{CalibratedImage, Rectifier};
 pub use rectify::{Rectification, Rectify};
 pub use size::{NetworkSize, PATCH, reference_size};
+pub use static_gate::StaticGate;
 pub use undistort::Undistortion;

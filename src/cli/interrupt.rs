@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What the shell reports for a program that Ctrl-C ended.
@@ -49,5 +49,15 @@ impl Interrupt {
 
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// # Errors
+    /// The signal came: the work is not complete.
+    pub fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            !self.is_set(),
+            "interrupted: what was done until then is kept"
+        );
+        Ok(())
     }
 }

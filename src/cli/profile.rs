@@ -64,7 +64,6 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let interrupt = Interrupt::listen()?;
     let source = arguments.source()?;
     let frames = arguments.frames.unwrap_or(match &source {
         Source::Images(folder) => folder.len(),
@@ -79,6 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         (Some(folder), _) => folder.as_path(),
         (None, random) => random.as_ref().context("no model is given")?.path(),
     };
+    let interrupt = Interrupt::listen()?;
     let manifest = Manifest::read(model)?;
     let mut config = MapperConfig::of_model(&manifest);
     arguments.stream.apply(&mut config.stream, frames);
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => report.to_string(),
     };
     writeln!(std::io::stdout(), "{text}")?;
-    Ok(())
+    interrupt.check()
 }
 
 const NOISE_FRAMES: usize = 100;

@@ -41,8 +41,12 @@ pub struct Arguments {
     #[command(flatten)]
     stream: StreamArguments,
     /// Depth less sure than this (from 1 on) is not mapped [default: 1.5]
-    #[arg(long, value_name = "CONFIDENCE")]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = not_negative)]
     conf_threshold: Option<f32>,
+    /// Leave a frame out before the network where nothing moved since the last one that ran: nine of ten patches changed
+    /// their mean brightness (0 to 255) by no more than this [default: none is]
+    #[arg(long, value_name = "BRIGHTNESS", value_parser = not_negative)]
+    static_skip: Option<f32>,
     /// What is done with images of another size than the model's: crop, pad or reference
     #[arg(long, default_value_t)]
     fit: Fit,
@@ -52,15 +56,19 @@ pub struct Arguments {
     /// The ONNX Runtime shared library [default: searched for]
     #[arg(long, value_name = "FILE")]
     onnxruntime: Option<PathBuf>,
+    /// Load the model without comparing its files with their checksums
+    #[arg(long)]
+    no_verify: bool,
     /// Also write the raw predictions, as a NumPy archive
     #[arg(long, value_name = "FILE")]
     save_predictions: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let interrupt = Interrupt::listen()?;
     let folder = ImageFolder::open(&arguments.images)?;
+    // Nothing is worth keeping of an export that is stopped: the signal ends it.
     let model = arguments.model_folder(&folder)?;
+    let interrupt = Interrupt::listen()?;
     let manifest = Manifest::read(&model)?;
     arguments.check(&manifest)?;
     let mapper_config = arguments.mapper(&manifest, folder.len())?;
@@ -76,7 +84,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("no frame was mapped: {}", walk.skipped_text());
     }
     walk.save(&mapper, folder.len(), interrupt.is_set(), &arguments.output)?;
-    ended
+    ended?;
+    interrupt.check()
 }
 
 /// A place that cannot take the results is told before hours of mapping.
@@ -134,6 +143,7 @@ impl Arguments {
         RuntimeOptions {
             provider: self.provider,
             library: self.onnxruntime.clone(),
+            verify: !self.no_verify,
             ..RuntimeOptions::default()
         }
     }
@@ -144,8 +154,25 @@ impl Arguments {
         config.windows = self.stream.windows(images)?;
         config.on_collapse = self.stream.on_collapse();
         config.prepare.fit = self.fit;
+        config.static_skip = self.static_skip.map(f64::from);
         config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
         Ok(config)
+    }
+}
+
+/// A number from 0 on.
+fn not_negative(text: &str) -> Result<f32, String> {
+    let value: f32 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(value),
+        false => Err("a number from 0 on is needed".into()),
+    }
+}
+
+fn still_text(still: u64) -> String {
+    match still {
+        0 => String::new(),
+        still => format!(" and {still} left out because nothing moved"),
     }
 }
 
@@ -272,6 +299,7 @@ impl Walk {
             interrupted,
             skipped: self.skipped,
             frames_mapped: status.frames_mapped,
+            still_frames: status.still_frames,
             windows: status.windows,
             collapses: status.collapses,
             rejected: status.rejected,
@@ -295,8 +323,9 @@ impl Walk {
         }
         writeln!(
             std::io::stdout(),
-            "{} of {images} images mapped, {} points, {:.3} s a frame (median)",
+            "{} of {images} images mapped{}, {} points, {:.3} s a frame (median)",
             timings.frames_mapped,
+            still_text(timings.still_frames),
             timings.map_points,
             timings.step_seconds.median
         )?;
@@ -320,6 +349,20 @@ mod tests {
     fn parse(extra: &[&str]) -> Result<Arguments, clap::Error> {
         let given = ["run", "--images", "a", "--output", "b"];
         Line::try_parse_from([&given, extra].concat()).map(|line| line.run)
+    }
+
+    #[test]
+    fn thresholds_are_numbers_from_0_on() {
+        for flag in ["--conf-threshold", "--static-skip"] {
+            let accepts =
+                |value: &str| parse(&["--model", "m", &format!("{flag}={value}")]).is_ok();
+            assert!(accepts("0") && accepts("1.5"));
+            assert!(
+                ["nan", "inf", "-1", "high"]
+                    .into_iter()
+                    .all(|value| !accepts(value))
+            );
+        }
     }
 
     #[test]

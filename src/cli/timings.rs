@@ -18,6 +18,8 @@ pub struct Timings {
     /// Images that could not be read, by reason.
     pub skipped: BTreeMap<&'static str, usize>,
     pub frames_mapped: u64,
+    /// Frames left out before the network because nothing had moved.
+    pub still_frames: u64,
     /// Windows that the stream was cut into.
     pub windows: usize,
     /// How often the network lost its way.

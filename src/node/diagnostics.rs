@@ -203,6 +203,7 @@ fn values(state: &Snapshot, context: &Context, age: Option<f64>) -> Vec<(String,
         add("map points", mapper.map_points.to_string());
         add("windows", mapper.windows.to_string());
         add("collapses", mapper.collapses.to_string());
+        add("frames left out, still", mapper.still_frames.to_string());
         // Frames that came back as refused are counted above.
         let unheard = |reason: &&str| !state.refused.contains_key(reason);
         for (reason, count) in mapper.rejected.iter().filter(|(reason, _)| unheard(reason)) {
@@ -252,6 +253,7 @@ mod tests {
             frames_in: 0,
             frames_mapped: 0,
             rejected: BTreeMap::new(),
+            still_frames: 0,
             provider: Provider::Cpu,
             token_cache: CacheStatus::default(),
             camera_cache: CacheStatus::default(),

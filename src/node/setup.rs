@@ -138,6 +138,8 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
             frames: None,
         });
     }
+    let skip = parameters.static_skip;
+    config.static_skip = (skip > 0.0).then_some(skip);
     config.filter = filter(parameters);
     config.voxel = VoxelMapConfig {
         voxel_size: parameters.voxel_size as f32,

@@ -154,8 +154,9 @@ fn an_interrupted_run_keeps_what_is_done() {
         .args(["-INT", &child.id().to_string()])
         .status()
         .unwrap();
-    assert!(child.wait().unwrap().success());
+    let status = child.wait().unwrap();
     let timings = json(&tool.path("out/timings.json"));
+    assert_eq!(status.success(), timings["interrupted"] == false);
     let mapped = timings["frames_mapped"].as_u64().unwrap();
     if interrupt.success() && timings["interrupted"] == true {
         assert!(mapped < 240);
@@ -170,4 +171,42 @@ fn an_interrupted_run_keeps_what_is_done() {
             .count() as u64,
         mapped
     );
+}
+
+#[test]
+fn frames_in_which_nothing_moved_are_left_out() {
+    let tool = Tool::new();
+    let folder = tool.path("frames");
+    fs::create_dir(&folder).unwrap();
+    let walk = |index: usize| image::open(demo(&format!("walk/rgb/{index:04}.png"))).unwrap();
+    // Ten frames, twelve more of the tenth with the noise of a sensor, and ten that walk on.
+    let standing = (0..12).map(|_| 9);
+    for (number, index) in (0..10).chain(standing).chain(10..20).enumerate() {
+        let mut picture = walk(index).into_rgb8();
+        for (place, value) in picture.iter_mut().enumerate() {
+            let noise = (place as u32 + 7919 * number as u32).wrapping_mul(2_654_435_761) >> 29;
+            *value = value.saturating_add(noise as u8);
+        }
+        picture
+            .save(folder.join(format!("{number:04}.png")))
+            .unwrap();
+    }
+    let (images, checkpoint) = (folder.to_string_lossy(), demo("weights.safetensors"));
+    let run = [
+        "run",
+        "--images",
+        &images,
+        "--checkpoint",
+        &checkpoint,
+        "--output",
+        "out",
+    ];
+    let said = tool.run(&[&run[..], &["--static-skip", "1"]].concat());
+    assert!(
+        said.contains("20 of 32 images mapped and 12 left out"),
+        "{said}"
+    );
+    assert_eq!(json(&tool.path("out/timings.json"))["still_frames"], 12);
+    let said = tool.run(&run);
+    assert!(said.contains("32 of 32 images mapped,"), "{said}");
 }

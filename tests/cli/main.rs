@@ -6,6 +6,7 @@ mod export;
 mod faults;
 mod golden;
 mod memory;
+mod model_files;
 mod profile;
 mod tool;
 mod world;

@@ -156,6 +156,8 @@ parameters! {
         "Of the frames that the interval admits, those are keyframes whose picture moved by more than this since the last one: mean optical flow in pixels of the network's input. 0: all.";
     max_non_keyframe_gap: i64 = 0, Range::Integers(0, 100_000),
         "Frames after which one is a keyframe whatever interval and flow say. 0: 30 with a flow threshold, else no limit.";
+    static_skip: f64 = 0.0, Range::Numbers(0.0, 255.0),
+        "Leave a frame out before the network where nothing moved since the last one that ran: nine of ten patches of 14x14 pixels changed their mean brightness (0 to 255) by no more than this. 0: none is.";
     mode: String = "streaming", Range::OneOf(&["streaming", "windowed"]),
         "streaming (one window) or windowed: fresh caches whenever window_size frames are stored, aligned to what was before.";
     window_size: i64 = 64, Range::Integers(2, 100_000),
