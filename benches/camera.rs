@@ -170,6 +170,37 @@ fn cloud(c: &mut Criterion) {
     group.bench_function("integrate", |b| {
         b.iter(|| map.integrate(black_box(&points)))
     });
+    // The camera moves on, so that every frame has new voxels, and at last the map is full.
+    let moved = |frame: usize| {
+        let mut points = points.clone();
+        for point in &mut points {
+            point.position[0] += frame as f32 * 0.1;
+        }
+        points
+    };
+    let path: Vec<_> = (0..40).map(moved).collect();
+    let full = VoxelMapConfig {
+        voxel_size: 0.01,
+        max_points: 500_000,
+        ..VoxelMapConfig::default()
+    };
+    for (name, config) in [
+        ("fuse a frame of a moving camera", VoxelMapConfig::default()),
+        ("fuse a frame into a full map", full),
+    ] {
+        let mut map = VoxelMap::new(config);
+        let mut frames = path.iter().cycle();
+        let mut out = Vec::new();
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                points_of_frame(black_box(&view), &PointFilter::default(), &mut out);
+                frames
+                    .next()
+                    .into_iter()
+                    .for_each(|points| map.integrate(points));
+            })
+        });
+    }
 }
 
 criterion_group!(benches, decode, fit, rectify, cloud);

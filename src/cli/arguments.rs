@@ -34,3 +34,11 @@ pub struct ExportArguments {
     #[arg(long, value_name = "N")]
     pub camera_num_iterations: Option<usize>,
 }
+
+/// A finite number from 0 on.
+pub fn not_negative(text: &str) -> Result<f32, String> {
+    let value = text.parse::<f32>().ok();
+    value
+        .filter(|value| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "a number from 0 on is needed".to_owned())
+}

@@ -5,6 +5,7 @@ mod evaluate;
 mod export;
 mod info;
 pub(crate) mod interrupt;
+mod map_arguments;
 mod memory_benchmark;
 mod plan;
 mod predictions;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use clap::{ArgGroup, Args};
 
-use super::arguments::ExportArguments;
+use super::arguments::{ExportArguments, not_negative};
 use super::interrupt::Interrupt;
+use super::map_arguments::MapArguments;
 use super::predictions::PredictionWriter;
 use super::progress::{self, ExportBar};
 use super::stream_arguments::StreamArguments;
@@ -40,9 +41,8 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     stream: StreamArguments,
-    /// Depth less sure than this (from 1 on) is not mapped [default: 1.5]
-    #[arg(long, value_name = "CONFIDENCE", value_parser = not_negative)]
-    conf_threshold: Option<f32>,
+    #[command(flatten)]
+    map: MapArguments,
     /// Leave a frame out before the network where nothing moved since the last one that ran: nine of ten patches changed
     /// their mean brightness (0 to 255) by no more than this [default: none is]
     #[arg(long, value_name = "BRIGHTNESS", value_parser = not_negative)]
@@ -155,20 +155,13 @@ impl Arguments {
         config.on_collapse = self.stream.on_collapse();
         config.prepare.fit = self.fit;
         config.static_skip = self.static_skip.map(f64::from);
-        config.filter.conf_threshold = self.conf_threshold.unwrap_or(config.filter.conf_threshold);
+        config.filter = self.map.filter();
+        config.voxel = self.map.voxel();
         Ok(config)
     }
 }
 
 /// A number from 0 on.
-fn not_negative(text: &str) -> Result<f32, String> {
-    let value: f32 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match value.is_finite() && value >= 0.0 {
-        true => Ok(value),
-        false => Err("a number from 0 on is needed".into()),
-    }
-}
-
 fn still_text(still: u64) -> String {
     match still {
         0 => String::new(),

@@ -7,6 +7,7 @@
 mod cloud;
 pub mod evaluation;
 mod file;
+mod filter;
 mod ply;
 mod point;
 mod preview;
@@ -16,8 +17,9 @@ mod voxel;
 
 pub use cloud::{GridView, POINT_BYTES, write_grid, write_points};
 pub use file::{MapError, write_atomically, write_png};
+pub use filter::PointFilter;
 pub use ply::{read_ply, write_ply};
-pub use point::{FrameView, MapPoint, PointFilter, points_of_frame};
+pub use point::{FrameView, MapPoint, points_of_frame};
 pub use preview::{PreviewSize, write_preview};
 pub use scale::{Scale, ScaleKeeper, ScaleSource};
 pub use trajectory::{PathFile, Trajectory};

@@ -4,6 +4,7 @@ use image::RgbImage;
 use nalgebra::Isometry3;
 use ndarray::ArrayView2;
 
+use super::filter::{FrameFilter, PointFilter};
 use crate::geometry::Intrinsics;
 
 /// A coloured point of the map, in the world's frame.
@@ -29,21 +30,6 @@ pub struct FrameView<'a> {
     pub intrinsics: &'a Intrinsics,
 }
 
-/// Which of a frame's pixels become points.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PointFilter {
-    /// Pixels of less confidence are left out. The reference implementation's viewers use 1.5.
-    pub conf_threshold: f32,
-}
-
-impl Default for PointFilter {
-    fn default() -> Self {
-        Self {
-            conf_threshold: 1.5,
-        }
-    }
-}
-
 /// Puts the frame's points into `out`, row by row, in place of what it held. Pixels without a finite positive depth,
 /// and points that are not finite, are left out; so is what only some of the three pictures cover.
 pub fn points_of_frame(view: &FrameView, filter: &PointFilter, out: &mut Vec<MapPoint>) {
@@ -56,15 +42,16 @@ pub fn points_of_frame(view: &FrameView, filter: &PointFilter, out: &mut Vec<Map
     let of_column: Vec<_> = (0..view.depth.ncols())
         .map(|u| (rotation.column(0) * ((u as f64 - k.cx) / k.fx)).cast::<f32>())
         .collect();
-    let rows = view.depth.rows().into_iter().zip(view.confidence.rows());
-    for (v, ((depths, confidences), pixels)) in rows.zip(view.image.rows()).enumerate() {
+    let filter = FrameFilter::new(filter, view.depth, view.confidence);
+    let rows = view.image.rows().enumerate().take(view.depth.nrows());
+    for (v, pixels) in rows {
         let of_row = rotation.column(1) * ((v as f64 - k.cy) / k.fy) + rotation.column(2);
         let of_row = of_row.cast::<f32>();
-        let pixels = depths.iter().zip(confidences).zip(pixels).zip(&of_column);
-        for (u, (((&depth, &confidence), pixel), of_column)) in pixels.enumerate() {
-            // False for NaN as well.
-            let sure = confidence >= filter.conf_threshold && confidence.is_finite() && depth > 0.0;
-            if !sure || !is_kept(view.kept, v, u) {
+        for (u, (pixel, of_column)) in pixels.zip(&of_column).enumerate() {
+            let Some((depth, confidence)) = filter.get(v, u) else {
+                continue;
+            };
+            if !is_kept(view.kept, v, u) {
                 continue;
             }
             let position = (of_column + of_row) * depth + origin;
@@ -100,6 +87,14 @@ mod tests {
         cy: 2.0,
     };
 
+    const ALL_BUT_UNSURE: PointFilter = PointFilter {
+        conf_threshold: 1.5,
+        conf_percentile: 0.0,
+        depth_edge: None,
+        max_depth: None,
+        border: 0,
+    };
+
     fn picture() -> RgbImage {
         RgbImage::from_fn(6, 4, |x, y| Rgb([x as u8, y as u8, 9]))
     }
@@ -118,7 +113,7 @@ mod tests {
             world_from_camera: pose,
             intrinsics: &K,
         };
-        points_of_frame(&view, &PointFilter::default(), &mut out);
+        points_of_frame(&view, &ALL_BUT_UNSURE, &mut out);
         out
     }
 

@@ -144,6 +144,7 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
     config.voxel = VoxelMapConfig {
         voxel_size: parameters.voxel_size as f32,
         max_points: usize::try_from(parameters.max_points)?,
+        min_observations: u32::try_from(parameters.min_observations)?,
     };
     config.scale = scale(parameters, config.scale);
     config.prepare = prepare(parameters)?;
@@ -154,8 +155,13 @@ fn apply(parameters: &Parameters, config: &mut MapperConfig) -> anyhow::Result<(
 }
 
 pub fn filter(parameters: &Parameters) -> PointFilter {
+    let given = |value: f64| (value > 0.0).then_some(value as f32);
     PointFilter {
         conf_threshold: parameters.conf_threshold as f32,
+        conf_percentile: parameters.conf_percentile as f32,
+        depth_edge: given(parameters.depth_edge),
+        max_depth: given(parameters.max_depth),
+        border: usize::try_from(parameters.border).unwrap_or(0),
     }
 }
 

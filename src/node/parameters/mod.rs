@@ -174,10 +174,20 @@ parameters! {
         "Make the window smaller where the memory budget has no room for it; else that is an error.";
     conf_threshold: f64 = 1.5, Range::Numbers(0.0, 1000.0),
         "Points with less confidence than this do not enter the map.", live;
+    conf_percentile: f64 = 0.0, Range::Numbers(0.0, 100.0),
+        "Percent of each frame's pixels, the least sure ones, that do not enter the map either.", live;
+    depth_edge: f64 = 0.05, Range::Numbers(0.0, 1000.0),
+        "Pixels whose depth differs from a neighbour's by more than this share do not enter the map: what hangs between two surfaces. 0: all do.", live;
+    max_depth: f64 = 0.0, Range::Numbers(0.0, 1e6),
+        "What is farther away, in units of the map, does not enter it. 0: everything does.", live;
+    border: i64 = 0, Range::Integers(0, 10_000),
+        "Pixels along each side of the network's picture that do not enter the map.", live;
     voxel_size: f64 = 0.0, Range::Numbers(0.0, 100.0),
-        "Edge of the map's voxels in units of the map. 0: chosen from the depth of the first frames.";
+        "Edge of the map's voxels in units of the map. 0: follows the scene.";
     max_points: i64 = 2_000_000, Range::Integers(1, 100_000_000),
-        "Most points that the map holds.";
+        "Most points that the map holds. New ones then take the place of seldom seen and old ones.";
+    min_observations: i64 = 2, Range::Integers(1, 1000),
+        "Points that fewer frames have seen are not part of the map.";
     fit: String = "crop", Range::OneOf(&["crop", "pad", "reference"]),
         "How a frame comes to the network's size: crop (cover and crop the rest), pad (fit inside, white borders), reference.";
     map_frame: String = "map", Range::NotEmpty,
