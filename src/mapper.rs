@@ -17,8 +17,8 @@ use crate::camera::{
 };
 use crate::geometry::{Intrinsics, decode_pose};
 use crate::map::{
-    FrameView, MapError, MapPoint, PointFilter, PreviewSize, ScaleKeeper, ScaleSource, Trajectory,
-    VoxelMap, VoxelMapConfig, points_of_frame, write_ply, write_preview,
+    FrameView, MapError, MapFormat, MapPoint, PointFilter, PreviewSize, ScaleKeeper, ScaleSource,
+    Trajectory, VoxelMap, VoxelMapConfig, points_of_frame, write_ply, write_preview,
 };
 use crate::network::manifest::Manifest;
 use crate::runtime::{Provider, RuntimeOptions};
@@ -378,15 +378,27 @@ impl Mapper {
             map: folder.join("map.ply"),
             preview: folder.join("preview.png"),
         };
-        let scale = self.scale.scale();
-        let points: Vec<MapPoint> = (self.map.points())
-            .map(|point| scale.of_point(point))
-            .collect();
-        let trajectory = self.trajectory.scaled(&scale);
+        let (points, trajectory) = self.scaled();
         trajectory.write_tum(&saved.trajectory)?;
         write_ply(&saved.map, points.iter().copied())?;
         write_preview(&saved.preview, &points, &trajectory, PreviewSize::default())?;
         Ok(saved)
+    }
+
+    /// Writes the map in other formats too, each file whole or not at all.
+    pub fn save_as(&self, formats: &[MapFormat], folder: &Path) -> Result<(), MapperError> {
+        let (points, trajectory) = self.scaled();
+        for format in formats {
+            format.write(folder, &points, &trajectory)?;
+        }
+        Ok(())
+    }
+
+    /// Points and path in the unit that files are written in.
+    fn scaled(&self) -> (Vec<MapPoint>, Trajectory) {
+        let scale = self.scale.scale();
+        let points = self.map.points().map(|point| scale.of_point(point));
+        (points.collect(), self.trajectory.scaled(&scale))
     }
 
     pub fn status(&self) -> MapperStatus {

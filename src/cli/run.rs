@@ -16,7 +16,7 @@ use super::progress::{self, ExportBar};
 use super::stream_arguments::StreamArguments;
 use super::timings::{Summary, Timings, peak_memory};
 use crate::camera::{Fit, ImageFolder};
-use crate::map::write_atomically;
+use crate::map::{MapFormat, write_atomically};
 use crate::mapper::{MapUpdate, Mapper, MapperConfig, MapperError};
 use crate::model::{CheckpointSource, ModelSource, default_cache, resolve};
 use crate::network::manifest::Manifest;
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Folder for trajectory.tum, map.ply, preview.png and timings.json
     #[arg(long, value_name = "FOLDER")]
     output: PathBuf,
+    /// Write the map in other formats too: pcd, glb (points and cameras), kitti (the path); several with commas
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',')]
+    formats: Vec<MapFormat>,
     #[command(flatten)]
     stream: StreamArguments,
     #[command(flatten)]
@@ -84,6 +87,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("no frame was mapped: {}", walk.skipped_text());
     }
     walk.save(&mapper, folder.len(), interrupt.is_set(), &arguments.output)?;
+    mapper.save_as(&arguments.formats, &arguments.output)?;
     ended?;
     interrupt.check()
 }
@@ -161,7 +165,6 @@ impl Arguments {
     }
 }
 
-/// A number from 0 on.
 fn still_text(still: u64) -> String {
     match still {
         0 => String::new(),

@@ -77,6 +77,23 @@ impl Trajectory {
         })
     }
 
+    /// Writes the format of KITTI's odometry benchmark: a line for each pose with the upper three rows of its matrix.
+    /// There are no times.
+    ///
+    /// # Errors
+    /// [`MapError::Write`].
+    pub fn write_kitti(&self, path: impl AsRef<Path>) -> Result<(), MapError> {
+        write_atomically(path.as_ref(), |out| {
+            for (_, pose) in &self.poses {
+                let matrix = pose.to_homogeneous();
+                let rows = matrix.fixed_rows::<3>(0).transpose();
+                let numbers: Vec<String> = rows.iter().map(|value| format!("{value:.9}")).collect();
+                writeln!(out, "{}", numbers.join(" "))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Reads what [`Self::write_tum`] and other tools write. Empty lines and lines that begin with `#` are skipped,
     /// quaternions normalised.
     ///
@@ -326,6 +343,25 @@ mod tests {
             panic!("not read with times");
         };
         assert_eq!(Ok(path), read(tum).map_err(|error| error.to_string()));
+    }
+
+    #[test]
+    fn written_matrices_are_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("path.txt");
+        let mut written = Trajectory::new();
+        for turn in [0.0, 0.7, 2.5] {
+            let pose = Isometry3::new(Vector3::new(1.0, -2.0, turn), Vector3::new(0.1, turn, 0.3));
+            written.push(Stamp(0), pose);
+        }
+        written.write_kitti(&path).unwrap();
+        let PathFile::Ordered(read) = PathFile::read(&path).unwrap() else {
+            panic!("not read as matrices");
+        };
+        assert_eq!(read.len(), 3);
+        for ((_, expected), pose) in written.iter().zip(&read) {
+            assert!((pose.to_homogeneous() - expected.to_homogeneous()).norm() < 1e-7);
+        }
     }
 
     #[test]
