@@ -9,6 +9,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use r2r::Publisher;
 use r2r::sensor_msgs::msg::{self, CameraInfo};
+use r2r::std_msgs::msg::Header;
 
 use super::encoding::{SentEncoding, image};
 use super::mapping_node::{Figures, MappingNode};
@@ -20,7 +21,8 @@ use crate::camera::Stamp;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress;
 use crate::cli::world::{GrowingTruth, WalkArguments};
-use crate::node::messages::header;
+use crate::geometry::Intrinsics;
+use crate::node::messages::{camera_info, header};
 use crate::node::topics::camera_info_topic;
 use crate::world::{
     Camera, ClockJump, FaultConfig, FaultCounts, Faults, Image, PaintedRoom, render,
@@ -281,24 +283,9 @@ impl Sender {
 }
 
 fn calibration(camera: &Camera) -> CameraInfo {
-    let &Camera {
-        width,
-        height,
-        fx,
-        fy,
-        cx,
-        cy,
-    } = camera;
-    CameraInfo {
-        width,
-        height,
-        distortion_model: "plumb_bob".into(),
-        d: vec![0.0; 5],
-        k: vec![fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
-        r: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        p: vec![fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
-        ..Default::default()
-    }
+    let &Camera { fx, fy, cx, cy, .. } = camera;
+    let size = (camera.height as usize, camera.width as usize);
+    camera_info(Header::default(), size, &Intrinsics { fx, fy, cx, cy })
 }
 
 /// The faults that there were.
