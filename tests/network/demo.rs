@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use lingbot_map::camera::{Frame, ImageFolder, NetworkSize};
+use lingbot_map::geometry::rigid_from_rows;
 use lingbot_map::map::Trajectory;
-use lingbot_map::map::evaluation::{DepthErrors, compare_depth, compare_paths};
+use lingbot_map::map::evaluation::{DepthErrors, compare_depth, compare_paths, surface_errors};
 use lingbot_map::mapper::{MapUpdate, Mapper, MapperConfig, MapperState};
 use lingbot_map::network::checkpoint::Checkpoint;
 use lingbot_map::network::config::NetworkConfig;
 use lingbot_map::network::export::{ExportOptions, export};
 use lingbot_map::network::manifest::Manifest;
 use lingbot_map::runtime::{RuntimeOptions, forced_copies};
+use lingbot_map::world::Room;
+use nalgebra::{Isometry3, Point3};
 use ndarray::Array2;
 
 use crate::common::{Reference, largest_error};
@@ -39,6 +42,17 @@ fn true_depth(index: usize) -> Array2<f32> {
         (image.height() as usize, image.width() as usize),
         |(v, u)| f32::from(image.get_pixel(u as u32, v as u32).0[0]) / 1000.0,
     )
+}
+
+/// Where in the room the walk's first camera is.
+fn room_from_world() -> Isometry3<f64> {
+    #[derive(serde::Deserialize)]
+    struct Camera {
+        room_from_world: [[f64; 4]; 3],
+    }
+    let text = std::fs::read_to_string(demo().join("walk/camera.yaml")).unwrap();
+    let camera: Camera = serde_yaml::from_str(&text).unwrap();
+    rigid_from_rows(&camera.room_from_world).unwrap()
 }
 
 #[test]
@@ -97,6 +111,14 @@ fn the_whole_walk_is_streamed_as_the_reference_and_maps_the_room() {
         })
         .collect();
     let depth = DepthErrors::combined(&frames).unwrap();
+    let room = Room::new();
+    let room_from_world = room_from_world();
+    let points: Vec<Point3<f64>> = (mapper.map().points())
+        .map(|point| Point3::from(point.position).cast())
+        .collect();
+    let surface =
+        surface_errors(&points, |point| room.distance(room_from_world * point)).unwrap();
+    println!("surface {:.4} m (median)", surface.median);
     println!(
         "ATE {:.3} m ({:.3} m without alignment), rotation {:.2}°, AbsRel {:.4}, δ<1.25 {:.4}",
         path.ate_rmse_se3,
@@ -115,6 +137,7 @@ fn the_whole_walk_is_streamed_as_the_reference_and_maps_the_room() {
     );
     assert!(depth.abs_rel < 0.028, "AbsRel {}", depth.abs_rel);
     assert!(depth.delta_1_25 > 0.998, "δ<1.25 {}", depth.delta_1_25);
+    assert!(surface.median < 0.1, "surface {}", surface.median);
     assert!(mapper.map().len() > 10_000, "{} points", mapper.map().len());
 }
 
