@@ -74,6 +74,8 @@ use_ros() {
 
 # Exports where the ONNX Runtime library lies; one named by the caller stays.
 use_onnxruntime() {
+    # Tests and benches are programs of their own: see src/runtime/telemetry.rs.
+    export ORT_DISABLE_TELEMETRY=1 ORT_TELEMETRY_DISABLED=1
     if [ -z "${ORT_DYLIB_PATH:-}" ]; then
         local library
         library=$(echo "$ONNXRUNTIME_DIR"/libonnxruntime.so.*)

@@ -2,8 +2,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lingbot_map::cli::{Cli, describe};
+use lingbot_map::runtime::forbid_telemetry;
 
 fn main() -> ExitCode {
+    forbid_telemetry();
     let cli = Cli::parse();
     env_logger::Builder::new()
         .filter_level(cli.log_level())

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use lingbot_map::cli::describe;
 use lingbot_map::node;
+use lingbot_map::runtime::forbid_telemetry;
 
 /// Turns a camera topic into a live dense 3D map. ROS arguments follow after --ros-args.
 #[derive(Parser)]
@@ -19,6 +20,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    forbid_telemetry();
     // What stands after --ros-args is for ROS, which reads the command line itself.
     let arguments =
         Arguments::parse_from(std::env::args().take_while(|argument| argument != "--ros-args"));

@@ -22,6 +22,7 @@ use super::{
     tree::TransformTree,
 };
 use crate::{
+    cli::describe,
     camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
     map::ScaleSource,
     mapper::{MapUpdate, Mapper},
@@ -281,11 +282,11 @@ impl Worker {
                 let _ = done.send(());
             }
             Command::Save(done) => {
-                let _ = done.send(self.save().map_err(|error| format!("{error:#}")));
+                let _ = done.send(self.save().map_err(|error| describe(&error)));
             }
             Command::SaveTrajectory(done) => {
                 let saved = self.save_trajectory();
-                let _ = done.send(saved.map_err(|error| format!("{error:#}")));
+                let _ = done.send(saved.map_err(|error| describe(&error)));
             }
             Command::Pause(pauses, done) => {
                 self.is_paused = pauses;
@@ -310,8 +311,9 @@ impl Worker {
         if self.mapper.trajectory().is_empty() {
             bail!("there is no map yet");
         }
-        let folder = new_folder(Path::new(&self.parameters.output_dir))?;
-        self.mapper.save(&folder)?;
+        let folder = in_new_folder(Path::new(&self.parameters.output_dir), |folder| {
+            self.mapper.save(folder).map(drop)
+        })?;
         log::info!("map saved to {}", folder.display());
         Ok(folder)
     }
@@ -320,8 +322,13 @@ impl Worker {
         if self.mapper.trajectory().is_empty() {
             bail!("there is no trajectory yet");
         }
-        let file = new_folder(Path::new(&self.parameters.output_dir))?.join("trajectory.tum");
-        self.mapper.trajectory().write_tum(&file)?;
+        let scale = self.mapper.scale().scale();
+        let trajectory = self.mapper.trajectory().scaled(&scale);
+        const NAME: &str = "trajectory.tum";
+        let folder = in_new_folder(Path::new(&self.parameters.output_dir), |folder| {
+            trajectory.write_tum(folder.join(NAME))
+        })?;
+        let file = folder.join(NAME);
         log::info!("trajectory saved to {}", file.display());
         Ok(file)
     }
@@ -333,6 +340,21 @@ impl Worker {
         state.odometry_missing = self.outputs.odometry_missing();
         state.scale = self.mapper.scale().describe();
     }
+}
+
+/// Saves into a new folder inside `parent`. Where that fails, nothing of it is left.
+fn in_new_folder<E: std::error::Error + Send + Sync + 'static>(
+    parent: &Path,
+    save: impl FnOnce(&Path) -> Result<(), E>,
+) -> anyhow::Result<PathBuf> {
+    let folder = new_folder(parent)?;
+    if let Err(error) = save(&folder) {
+        if let Err(left) = std::fs::remove_dir_all(&folder) {
+            log::warn!("{} stays, half full: {left}", folder.display());
+        }
+        return Err(error.into());
+    }
+    Ok(folder)
 }
 
 /// Makes a folder named by the time of day (UTC) inside `parent`, which no map was saved to before.
@@ -376,6 +398,17 @@ mod tests {
                 .iter()
                 .all(|folder| folder.is_absolute() && folder.is_dir())
         );
+    }
+
+    #[test]
+    fn of_a_save_that_fails_nothing_is_left() {
+        let parent = tempfile::tempdir().unwrap();
+        let failed = in_new_folder(parent.path(), |folder| {
+            std::fs::write(folder.join("part"), b"half of it")?;
+            Err(std::io::Error::from(std::io::ErrorKind::StorageFull))
+        });
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -5,10 +5,12 @@
 mod graph;
 mod library;
 mod provider;
+mod telemetry;
 
 pub use graph::{Binding, Graph};
 pub use library::{Library, forced_copies};
 pub use provider::Provider;
+pub use telemetry::forbid_telemetry;
 
 use std::path::PathBuf;
 

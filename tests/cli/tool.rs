@@ -30,7 +30,9 @@ impl Tool {
         command
             .args(arguments)
             .current_dir(self.folder.path())
-            .env("XDG_CACHE_HOME", self.path("cache"));
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env_remove("ORT_DISABLE_TELEMETRY")
+            .env_remove("ORT_TELEMETRY_DISABLED");
         command
     }
 

@@ -116,8 +116,7 @@ fn the_whole_walk_is_streamed_as_the_reference_and_maps_the_room() {
     let points: Vec<Point3<f64>> = (mapper.map().points())
         .map(|point| Point3::from(point.position).cast())
         .collect();
-    let surface =
-        surface_errors(&points, |point| room.distance(room_from_world * point)).unwrap();
+    let surface = surface_errors(&points, |point| room.distance(room_from_world * point)).unwrap();
     println!("surface {:.4} m (median)", surface.median);
     println!(
         "ATE {:.3} m ({:.3} m without alignment), rotation {:.2}°, AbsRel {:.4}, δ<1.25 {:.4}",
