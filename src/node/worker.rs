@@ -22,8 +22,8 @@ use super::{
     tree::TransformTree,
 };
 use crate::{
-    cli::describe,
     camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
+    cli::describe,
     map::ScaleSource,
     mapper::{MapUpdate, Mapper},
     stream::FrameType,
