@@ -88,7 +88,7 @@ def test_of_a_flood_the_newest_is_mapped_and_the_rest_is_counted(observer, start
 def test_large_images_in_and_large_clouds_out_with_nothing_lost(observer, start_node):
     """1280x720 at 30 Hz in, clouds of 200,000 points, 4 MB each, out, both reliable, under the shipped DDS profile."""
     process = start_node(
-        **{'qos.reliability': 'reliable', 'qos.depth': 30}, voxel_size=0.001, conf_threshold=0.0, map_rate=10.0, map_max_points=200_000
+        **{'qos.reliability': 'reliable', 'qos.depth': 30}, voxel_size=0.001, min_observations=1, conf_threshold=0.0, map_rate=10.0, map_max_points=200_000
     )
     publisher = observer.node.create_publisher(Image, '/image', QoSProfile(depth=30, reliability=ReliabilityPolicy.RELIABLE))
     observer.wait_until_ready(process, publishers=[publisher])

@@ -77,7 +77,7 @@ def broadcast(observer):
 
 
 def test_each_frame_comes_as_points_depth_and_confidence_that_agree(observer, start_node):
-    process = start_node(conf_threshold=1.2)
+    process = start_node(conf_threshold=1.2, depth_edge=0.0)
     for name, kind in [
         ('points', PointCloud2), ('depth/image', Image), ('depth/camera_info', CameraInfo), ('confidence/image', Image)
     ]:  # fmt: skip
