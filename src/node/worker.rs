@@ -17,14 +17,14 @@ use super::{
     input::{Arrival, Decoder, Refusal},
     mailbox::{Mailbox, Work},
     outputs::Outputs,
-    parameters::Parameters,
+    parameters::{Parameters, words},
     setup,
     tree::TransformTree,
 };
 use crate::{
     camera::{CameraInfo, Frame, Intrinsics, Rectification, Stamp},
     cli::describe,
-    map::ScaleSource,
+    map::{MapError, MapFormat, ScaleSource},
     mapper::{MapUpdate, Mapper},
     stream::FrameType,
 };
@@ -312,10 +312,16 @@ impl Worker {
             bail!("there is no map yet");
         }
         let folder = in_new_folder(Path::new(&self.parameters.output_dir), |folder| {
-            self.mapper.save(folder).map(drop)
+            self.mapper.save(folder)?;
+            self.mapper.save_as(&self.formats(), folder)
         })?;
         log::info!("map saved to {}", folder.display());
         Ok(folder)
+    }
+
+    fn formats(&self) -> Vec<MapFormat> {
+        let names = words(&self.parameters.map_formats);
+        names.filter_map(|name| name.parse().ok()).collect()
     }
 
     fn save_trajectory(&self) -> anyhow::Result<PathBuf> {
@@ -326,7 +332,11 @@ impl Worker {
         let trajectory = self.mapper.trajectory().scaled(&scale);
         const NAME: &str = "trajectory.tum";
         let folder = in_new_folder(Path::new(&self.parameters.output_dir), |folder| {
-            trajectory.write_tum(folder.join(NAME))
+            trajectory.write_tum(folder.join(NAME))?;
+            if self.formats().contains(&MapFormat::Kitti) {
+                MapFormat::Kitti.write(folder, &[], &trajectory)?;
+            }
+            Ok::<(), MapError>(())
         })?;
         let file = folder.join(NAME);
         log::info!("trajectory saved to {}", file.display());

@@ -285,7 +285,7 @@ def test_pause_and_autostart(observer, start_node):
 
 
 def test_save_trajectory(observer, start_node):
-    process = start_node()
+    process = start_node(map_formats='glb, kitti')
     observer.wait_until_ready(process)
     early = observer.call('save_trajectory')
     assert not early.success and 'no trajectory' in early.message
@@ -294,6 +294,11 @@ def test_save_trajectory(observer, start_node):
     assert saved.success, saved.message
     file = pathlib.Path(saved.message)
     assert file.name == 'trajectory.tum' and len(np.loadtxt(file)) == len(observer['pose'])
+    assert np.loadtxt(file.parent / 'trajectory.kitti').shape == (len(observer['pose']), 12)
+    saved = observer.call('save_map')
+    assert saved.success, saved.message
+    files = {path.name for path in pathlib.Path(saved.message).iterdir()}
+    assert files == {'map.ply', 'trajectory.tum', 'preview.png', 'map.glb', 'trajectory.kitti'}
 
 
 def test_two_nodes_side_by_side(observer, start_node):

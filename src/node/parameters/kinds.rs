@@ -8,6 +8,8 @@ pub enum Range {
     Any,
     NotEmpty,
     OneOf(&'static [&'static str]),
+    /// Some of these, with commas between; or none.
+    SomeOf(&'static [&'static str]),
     Integers(i64, i64),
     Numbers(f64, f64),
 }
@@ -125,6 +127,13 @@ impl ParameterType for [f64; 6] {
     }
 }
 
+/// The words of a list with commas.
+pub fn words(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+}
+
 pub fn type_of(value: &ParameterValue) -> &'static str {
     match value {
         ParameterValue::NotSet => "not set",
@@ -149,6 +158,9 @@ pub fn check_range(value: &ParameterValue, range: Range) -> Result<(), Parameter
             values.iter().all(|value| (low..=high).contains(value))
         }
         (ParameterValue::String(value), Range::OneOf(allowed)) => allowed.contains(&value.as_str()),
+        (ParameterValue::String(value), Range::SomeOf(allowed)) => {
+            words(value).all(|word| allowed.contains(&word))
+        }
         (ParameterValue::String(value), Range::NotEmpty) => !value.trim().is_empty(),
         _ => true,
     };
@@ -167,6 +179,7 @@ impl std::fmt::Display for Range {
             Range::Any => Ok(()),
             Range::NotEmpty => f.write_str("not empty"),
             Range::OneOf(allowed) => f.write_str(&allowed.join(" | ")),
+            Range::SomeOf(allowed) => write!(f, "some of {}", allowed.join(", ")),
             Range::Integers(low, high) => write!(f, "{low} to {high}"),
             Range::Numbers(low, high) => write!(f, "{low} to {high}"),
         }

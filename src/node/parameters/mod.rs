@@ -12,7 +12,7 @@ use super::frames::frame_name;
 use kinds::{ParameterType, check_range, type_of};
 
 pub use files::{as_markdown, as_yaml};
-pub use kinds::{ParameterError, Range};
+pub use kinds::{ParameterError, Range, words};
 
 /// One row of the table.
 #[derive(Debug, Clone)]
@@ -244,6 +244,8 @@ parameters! {
         "Most poses in a published path, and most keyframes; a longer one is thinned out evenly.", live;
     output_dir: String = "lingbot_map_output", Range::NotEmpty,
         "Folder for saved maps; each is saved into a folder of its own, named by date and time.", live;
+    map_formats: String = "", Range::SomeOf(&["pcd", "glb", "kitti"]),
+        "Files that are saved beside map.ply, trajectory.tum and preview.png: pcd (the points), glb (points and cameras), kitti (the path); several with commas.", live;
     save_on_exit: bool = false, Range::Any,
         "Save the map when the node ends.", live;
 }

@@ -61,6 +61,7 @@ fn values_outside_the_range_are_refused_and_change_nothing() {
         ("map_rate", ParameterValue::Double(f64::NAN)),
         ("map_rate", ParameterValue::Double(0.0)),
         ("map_frame", ParameterValue::String(" ".into())),
+        ("map_formats", ParameterValue::String("pcd,stl".into())),
         ("max_points", ParameterValue::Integer(-1)),
         (
             "camera_in_base",
