@@ -4,12 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use image::RgbImage;
 use nalgebra::{Isometry3, Point3, Vector3};
-use ndarray::Array2;
 
 use crate::camera::{
     CameraInfo, Frame, ImageError, PrepareConfig, PrepareError, PreparedImage, Preparer,
@@ -146,10 +143,6 @@ pub struct MapUpdate {
     pub calibrated: Option<Intrinsics>,
     /// Those that the points were made with.
     pub intrinsics: Intrinsics,
-    /// What the network saw.
-    pub image: RgbImage,
-    /// Pixels `[row, column]` of it that may become points.
-    pub kept: Arc<Array2<bool>>,
     /// The frame's own points that passed the filter, in the world.
     pub points: Vec<MapPoint>,
 }
@@ -313,7 +306,7 @@ impl Mapper {
         let had = matches!(self.preparer.rectifier().calibration(), Ok(Some(_)));
         let changed = self.preparer.set_info(info);
         let rectifies = self.preparer.rectifier().decision() == Some(Rectification::Needed);
-        if changed && !had && rectifies && self.status().state != MapperState::Waiting {
+        if changed && !had && rectifies && self.state() != MapperState::Waiting {
             self.reset();
         }
         changed
@@ -387,6 +380,9 @@ impl Mapper {
 
     /// Writes the map in other formats too, each file whole or not at all.
     pub fn save_as(&self, formats: &[MapFormat], folder: &Path) -> Result<(), MapperError> {
+        if formats.is_empty() {
+            return Ok(());
+        }
         let (points, trajectory) = self.scaled();
         for format in formats {
             format.write(folder, &points, &trajectory)?;
@@ -401,15 +397,19 @@ impl Mapper {
         (points.collect(), self.trajectory.scaled(&scale))
     }
 
-    pub fn status(&self) -> MapperStatus {
+    pub fn state(&self) -> MapperState {
         let need = self.stream.config().num_scale_frames;
+        match self.stream.waiting_frames() {
+            0 if self.stream.token_cache().valid == 0 => MapperState::Waiting,
+            0 if self.is_lost => MapperState::Lost,
+            0 => MapperState::Mapping,
+            have => MapperState::Initialising { have, need },
+        }
+    }
+
+    pub fn status(&self) -> MapperStatus {
         MapperStatus {
-            state: match self.stream.waiting_frames() {
-                0 if self.stream.token_cache().valid == 0 => MapperState::Waiting,
-                0 if self.is_lost => MapperState::Lost,
-                0 => MapperState::Mapping,
-                have => MapperState::Initialising { have, need },
-            },
+            state: self.state(),
             frames_in: self.frames_in,
             frames_mapped: self.frames_mapped,
             rejected: self.rejected.clone(),
@@ -443,7 +443,7 @@ impl Mapper {
 
     /// Whether a frame needs no network: nothing moved since the last one that ran, and that one was mapped.
     fn is_still(&mut self, prepared: &PreparedImage) -> bool {
-        let is_mapping = self.status().state == MapperState::Mapping;
+        let is_mapping = self.state() == MapperState::Mapping;
         match &mut self.static_gate {
             Some(gate) if is_mapping => gate.is_still(&prepared.image),
             Some(gate) => {
@@ -538,8 +538,6 @@ impl Mapper {
             predicted,
             calibrated,
             intrinsics,
-            image,
-            kept,
             points,
         })
     }
