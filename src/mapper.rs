@@ -2,11 +2,13 @@
 //! tool are shells around it.
 
 mod config;
+mod status;
 
 pub use config::{IntrinsicsSource, MapperConfig};
+pub use status::{MapUpdate, MapperState, MapperStatus, SavedMap};
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nalgebra::{Isometry3, Point3, Vector3};
@@ -15,15 +17,15 @@ use crate::camera::{
     CameraInfo, Frame, ImageError, PrepareError, PreparedImage, Preparer, Rectification, Rectifier,
     Stamp, StaticGate,
 };
-use crate::geometry::{Intrinsics, decode_pose};
+use crate::geometry::decode_pose;
 use crate::map::{
     FrameView, MapError, MapFormat, MapPoint, PointFilter, PreviewSize, ScaleKeeper, Trajectory,
     VoxelMap, points_of_frame, write_ply, write_preview,
 };
 use crate::network::manifest::Manifest;
-use crate::runtime::{Provider, RuntimeOptions};
+use crate::runtime::RuntimeOptions;
 use crate::stages::{Stage, StageTimes};
-use crate::stream::{CacheStatus, Prediction, StreamError, WindowedStream};
+use crate::stream::{Prediction, StreamError, WindowedStream};
 
 /// Why a frame was not mapped, or a map not made or saved.
 #[derive(Debug, thiserror::Error)]
@@ -53,72 +55,6 @@ impl MapperError {
             Self::Map(_) => "map_failed",
         }
     }
-}
-
-/// What one frame added to the map.
-#[derive(Clone, Debug)]
-pub struct MapUpdate {
-    /// The image's own stamp.
-    pub stamp: Stamp,
-    pub prediction: Prediction,
-    /// Pose of the camera's optical frame; the world is the one the network predicts in, near the first camera.
-    pub world_from_camera: Isometry3<f64>,
-    /// At the network's resolution, as predicted.
-    pub predicted: Intrinsics,
-    /// The same of a calibrated camera.
-    pub calibrated: Option<Intrinsics>,
-    /// Those that the points were made with.
-    pub intrinsics: Intrinsics,
-    /// The frame's own points that passed the filter, in the world.
-    pub points: Vec<MapPoint>,
-}
-
-/// What the mapper is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapperState {
-    /// No frame has come yet.
-    Waiting,
-    /// Scale frames gather.
-    Initialising {
-        have: usize,
-        need: usize,
-    },
-    Mapping,
-    /// The last frame came out of the network as one that is not to be trusted, or as no pose at all.
-    Lost,
-}
-
-/// Where the mapper stands.
-#[derive(Clone, Debug)]
-pub struct MapperStatus {
-    pub state: MapperState,
-    pub frames_in: u64,
-    pub frames_mapped: u64,
-    /// Frames that were not mapped, by reason.
-    pub rejected: BTreeMap<&'static str, u64>,
-    /// Frames left out before the network because nothing had moved.
-    pub still_frames: u64,
-    /// The provider that really runs the network.
-    pub provider: Provider,
-    /// Rows are tokens.
-    pub token_cache: CacheStatus,
-    /// Rows are frames.
-    pub camera_cache: CacheStatus,
-    /// Windows of the stream begun so far.
-    pub windows: usize,
-    /// How often the network lost its way.
-    pub collapses: u64,
-    /// How long the last frame took from image to map.
-    pub last_step: Duration,
-    pub map_points: usize,
-}
-
-/// Files of a saved map.
-#[derive(Clone, Debug)]
-pub struct SavedMap {
-    pub trajectory: PathBuf,
-    pub map: PathBuf,
-    pub preview: PathBuf,
 }
 
 /// Frames that are in the stream but not yet predicted.
