@@ -15,8 +15,8 @@ use super::grid::{PATCH_SIZE, SPECIAL_TOKENS};
 use super::inputs::{self, StepInputs};
 use super::layers::Net;
 use super::manifest::{
-    CacheLayout, DEPTH_GRAPH, FORMAT, FileInfo, MANIFEST, Manifest, POINTS_GRAPH, Precision,
-    STEP_GRAPH, WEIGHTS, hex,
+    CacheLayout, DEPTH_GRAPH, FORMAT, FileInfo, MANIFEST, MAX_CAMERA_ITERATIONS, Manifest,
+    POINTS_GRAPH, Precision, STEP_GRAPH, WEIGHTS, hex,
 };
 use super::onnx::{GraphBuilder, WeightFile};
 use crate::camera::NetworkSize;
@@ -158,9 +158,6 @@ fn check(
     }
     Ok(())
 }
-
-/// Each iteration adds caches; the trained network runs 4.
-const MAX_CAMERA_ITERATIONS: usize = 16;
 
 fn write_model(
     source: &dyn TensorSource,
